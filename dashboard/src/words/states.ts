@@ -22,7 +22,7 @@ const STATES: Readonly<Record<string, State>> = {
   // exchanges without a call
   error: state("error", "bad"),
   refused: state("refused", "bad"),
-  misuse: state("violation", "warn"),
+  misuse: state("noted", "warn"),
   answered: state("answered", "good"),
   dropped: state("not sent", "neutral"),
   waiting: state("no answer yet", "neutral"),

@@ -175,7 +175,7 @@ function Unjudged({ client: { rows } }: { client: Client }) {
         figures={[
           { name: "requests", value: sum(({ requests }) => requests) },
           { name: "refused", value: sum(({ refused }) => refused), mood: "bad" },
-          { name: "violations noted", value: sum(({ misuse }) => misuse), mood: "bad" },
+          { name: "noted", value: sum(({ misuse }) => misuse), mood: "bad" },
         ]}
       />
     </>

@@ -26,10 +26,12 @@ const MISUSE = { seq: 7, at: 1_795_258_465, mono: 1, cause: null, kind: "client.
 
 let verdicts: readonly JudgedRule[];
 let judges: boolean;
+let noted: readonly object[];
 
 beforeEach(() => {
   verdicts = VERDICTS;
   judges = true;
+  noted = [MISUSE];
 });
 
 async function opened(path = "/acme", rows: readonly object[] = [sessionRow({ label: "acme" })]) {
@@ -38,7 +40,7 @@ async function opened(path = "/acme", rows: readonly object[] = [sessionRow({ la
     if (at === "/api/tools") return { tools: [{ name: "sampling_demo", toolset: "features" }] };
     if (at === "/api/judge/rules") return { version: 1, sha256: "", rules: RULES };
     if (at === "/api/events/7") return entryOf(7, 0, "message.received", { rpc: "request", method: "ping", id: 3, message: {} });
-    if (at === "/api/events") return { run: "run", gap: null, last: 9, next: null, events: query.get("kind") === "client.misuse" ? [MISUSE] : [] };
+    if (at === "/api/events") return { run: "run", gap: null, last: 9, next: null, events: query.get("kind") === "client.misuse" ? noted : [] };
     const subject = judgedSubject(verdicts);
     if (at === "/api/judge") return judgeReport([{ ...subject, verdicts: subject.verdicts.filter(({ verdict }) => query.get("verdict")?.includes(verdict)) }]);
     return at === "/api/judge/acme" ? judgeReport([subject]) : undefined;
@@ -167,6 +169,22 @@ test("the sessions of a client are listed, and what one of them did is below", a
   await expect.element(page.getByRole("row", { name: /^Sampling not yet not declared call sampling_demo/ })).toBeInTheDocument();
   expect(asked.some((url) => url.includes("session=s1") && url.includes("kind=client.misuse"))).toBe(true);
   await inBothThemes(() => expectAccessible());
+});
+
+test("what the server noted has no number of its own beside the judge's, and says whether it is a finding", async () => {
+  noted = [{ ...MISUSE, seq: 8, cause: 7, detail: "id 4 of ping" }, { ...MISUSE, seq: 10, cause: 9 }];
+  await opened("/acme", [sessionRow({ label: "acme", misuse: 2 })]);
+  const part = page.getByRole("region", { name: "Noted by the server" });
+  await expect.element(part.getByRole("row", { name: /^.* id 4 of ping .* ✗ ping.answered$/ })).toBeInTheDocument();
+  await expect.element(part.getByRole("row", { name: /^.* request 99 is unknown .* none$/ })).toBeInTheDocument();
+  expect(document.body.textContent).not.toMatch(/violation/i);
+  expect(page.getByRole("table", { name: "Sessions" }).element().textContent).not.toMatch(/noted/i);
+});
+
+test("without a judge, what was noted has no column of findings", async () => {
+  judges = false;
+  await opened("/acme", [sessionRow({ label: "acme", misuse: 1 })]);
+  await expect.element(page.getByRole("row", { name: /request 99 is unknown 2025-11-25 basic\S+$/ })).toBeInTheDocument();
 });
 
 const declares = (seq: number, capabilities: object) =>

@@ -4,7 +4,8 @@ import type { ClientMisuse, RefusalRow, SessionRow } from "~/protocol/schema";
 import { useFeed } from "~/trace/feed";
 import { newestEvents } from "~/trace/use-trace";
 import { type PlainColumn, PlainTable } from "~/ui/plain-table";
-import { EntryTime } from "~/widgets/findings";
+import { useJudged } from "~/trace/findings";
+import { EntryMarks, EntryTime } from "~/widgets/findings";
 import { UNATTRIBUTED } from "~/words/text";
 import styles from "./report.module.css";
 
@@ -50,6 +51,14 @@ const NOTED_COLUMNS: readonly PlainColumn<ClientMisuse>[] = [
   { key: "clause", head: "Clause", width: "long", cell: (entry) => <Clause text={entry.clause} /> },
 ];
 
+/** With what the judge says of the message that was noted: not all that is noted breaks a rule. */
+const JUDGED_COLUMNS: readonly PlainColumn<ClientMisuse>[] = [...NOTED_COLUMNS, { key: "finding", head: "Finding", cell: ({ cause }) => <NotedFinding cause={cause} /> }];
+
+function NotedFinding({ cause }: Pick<ClientMisuse, "cause">) {
+  const { run, byEntry } = useJudged();
+  return cause !== null && byEntry.has(cause) ? <EntryMarks run={run} seq={cause} /> : "none";
+}
+
 /** A clause names a page, whose parts are where a line may end. */
 function Clause({ text }: { text: string }) {
   const parts = text.split("/");
@@ -76,8 +85,9 @@ async function entriesOf(session: string, signal: AbortSignal): Promise<ClientMi
   return session === UNATTRIBUTED ? misuse.filter((event) => event.session === null) : misuse;
 }
 
-/** The violations that the server noted, and accepted. What breaks a rule is for the judge to say. */
-export function MisuseList({ row: { id, era, revision, misuse: count } }: { row: SessionRow }) {
+/** What the server noted. Whether it breaks a rule is for the judge to say: without a number of its own, as that of the judge counts rules. */
+export function NotedList({ row: { id, misuse: count } }: { row: SessionRow }) {
+  const judged = useJudged().state === "on";
   const { data, error } = useQuery({
     queryKey: ["misuse", id, count],
     queryFn: ({ signal }) => entriesOf(id, signal),
@@ -86,14 +96,14 @@ export function MisuseList({ row: { id, era, revision, misuse: count } }: { row:
   });
   const entries = data ?? [];
   return (
-    <section className={`${styles["part"]} column`} aria-label="Violations noted">
-      {entries.length === 0 && <h3>Violations noted: {count}</h3>}
+    <section className={`${styles["part"]} column`} aria-label="Noted by the server">
+      {entries.length === 0 && <h3>Noted by the server{count === 0 && ": nothing"}</h3>}
       {error !== null && <p>The entries could not be loaded: {error.message}</p>}
-      {entries.length > 0 && <PlainTable caption={`Violations noted: ${count}, newest first`} columns={NOTED_COLUMNS} rows={entries} rowKey={(entry) => String(entry.seq)} />}
+      {entries.length > 0 && <PlainTable caption="Noted by the server, newest first" columns={judged ? JUDGED_COLUMNS : NOTED_COLUMNS} rows={entries} rowKey={(entry) => String(entry.seq)} />}
       {data !== undefined && entries.length < count && <p>{count - entries.length} more are not listed, or were dropped from the log.</p>}
       <p className="aside">
-        The server itself notes few kinds of violation, such as an unknown notification or a cancellation without effect. The rules
-        {era === null ? "" : ` of ${revision}`} are for the judge to check.
+        What is wrong or has no effect, whether the server refused it or not: an id that was used before, or the cancellation of a request
+        that had ended. Not all of it breaks a rule: the judge decides that{judged && ", and its finding stands beside it"}.
       </p>
     </section>
   );

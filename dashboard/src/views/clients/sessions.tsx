@@ -13,7 +13,7 @@ import { ClientMark, StatusBadge } from "~/widgets/badges";
 import { stateIn } from "~/words/states";
 import { callsOf, type Client } from "./clients";
 import { Capabilities, Matrix, useDeclared } from "./features";
-import { MisuseList, RefusalList } from "./refusals";
+import { NotedList, RefusalList } from "./refusals";
 import styles from "./report.module.css";
 
 /** The sessions of a client, and everything that one of them has done: the newest, or that which the address names. */
@@ -66,7 +66,6 @@ const COLUMNS: readonly PlainColumn<SessionRow>[] = [
   { key: "requests", head: "Requests", align: "end", cell: (row) => row.requests },
   { key: "calls", head: "Tool calls", align: "end", cell: callsOf },
   { key: "refused", head: "Refused", align: "end", cell: (row) => <Bad count={row.refused} /> },
-  { key: "misuse", head: "Violations noted", align: "end", cell: (row) => <Bad count={row.misuse} /> },
 ];
 
 /** Whether a session is open, or why it is not; a client of 2026-07-28 has none. */
@@ -92,7 +91,7 @@ function Unattributed({ row }: { row: SessionRow }) {
         <RefusalList row={row} />
       </Panel>
       <Panel title="Noted">
-        <MisuseList row={row} />
+        <NotedList row={row} />
       </Panel>
     </>
   );
@@ -112,7 +111,7 @@ function Session({ row, era }: { row: SessionRow; era: NonNullable<SessionRow["e
       </Panel>
       <Panel title={`What the server refused and noted of ${row.id}`}>
         <RefusalList row={row} />
-        <MisuseList row={row} />
+        <NotedList row={row} />
       </Panel>
       <Panel title={`What ${row.id} has asked for`}>
         <div className={styles["counts"]}>

@@ -270,7 +270,7 @@ const WORDS: readonly (readonly [string, string])[] = [
   ["because of", "The entry that caused another one: of an answer its request, of a delivery the first message of it, of what a call sends the start of the call."],
   ["label", "The name that a client was given in its address, /mcp?client=NAME, or by MCP_PROBE_CLIENT on standard streams."],
   ["id 5, id \"5\"", "A number and a string; they are different ids. Ids and progress tokens are shown as they are in JSON."],
-  ["violation", "The client did what its revision forbids, or what cannot have an effect, and the server noted it. The clause names the rule. Each is a finding of the judge, or behind one. The API calls it misuse."],
+  ["noted", "What the server saw to be wrong or without effect, whether it refused it or not: an id that was used before, a notification of no revision, the cancellation of a request that had ended. The clause names the sentence. Not all of it breaks a rule of the judge. The API calls it misuse."],
   ["tool errors (expected)", "Errors that a tool gave as it was asked to: simulated ones, wrong arguments, tasks that fail. They are no fault of the client."],
   ["finding", "A rule that a client broke: failed or warned. It has what was found and expected, the sentence of the specification, and the entries that show it."],
   ["check", "One opportunity of a rule, such as one POST with a body. 2 of 18 checks: the log had 18, and 2 of them broke the rule."],

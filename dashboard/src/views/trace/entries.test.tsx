@@ -324,7 +324,7 @@ test("problems that repeat are one line, which unfolds", async () => {
   }
   const { fake } = await openTrace("?filter=problem:mistake", new Story(), (path) => (path === "/api/search" ? found(story.entries, { matched: 30 }) : undefined));
   fake.source.say("rows", { table: "sessions", rows: [sessionRow()] });
-  await expect.poll(() => (fake.frame(), rows().find((text) => text?.includes("× 30")))).toMatch(/ping.*violation.*id used before/);
+  await expect.poll(() => (fake.frame(), rows().find((text) => text?.includes("× 30")))).toMatch(/ping.*noted.*id used before/);
   await page.getByRole("button", { name: "Unfold" }).click();
   await expect.poll(() => rows().filter((text) => text?.includes("ping")).length).toBeGreaterThan(10);
 });

@@ -218,7 +218,7 @@ const MARKS: { readonly [Each in Kind]?: Marked<Each> } = {
   "message.unreadable": ({ fault, problem, head }) => ({ lane: "sender", title: "unreadable", text: list(fault, problem, head), tone: "bad" }),
   // a stream that is read again delivers its messages again: the first time is in their own steps
   "message.delivered": ({ view }) => (view.delivers.length > 0 ? null : { lane: "client", title: "received again", tone: "neutral" }),
-  "client.misuse": ({ what, detail, clause }) => ({ lane: "client", title: `violation: ${what}`, text: list(detail, clause), tone: "bad" }),
+  "client.misuse": ({ what, detail, clause }) => ({ lane: "client", title: `noted: ${what}`, text: list(detail, clause), tone: "warn" }),
   // what is answered with a message says why in that
   "http.response": ({ status, problem }, row) => (problem === null || row?.answer != null ? null : { lane: "probe", title: `HTTP ${status}`, text: problem, tone: "bad" }),
   "http.closed": ({ by, messages }) => (by === "end of stream" ? null : { lane: "client", title: `response closed by ${by}`, text: counted(messages, "message"), tone: "warn" }),
