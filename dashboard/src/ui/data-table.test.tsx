@@ -229,6 +229,27 @@ test("a column that fits its content is measured again when a font has come", as
   forget();
 });
 
+test("a font that makes a text a part of a pixel wider than its column cuts no letter", async () => {
+  forget();
+  await render(<Words rows={[{ name: "longer than its head", size: 1 }]} />);
+  await expect.poll(() => widthOf("Name")).toBeGreaterThan(60);
+  const text = page.getByRole("gridcell").first().element();
+  const needed = () => {
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    return range.getBoundingClientRect().width;
+  };
+  // as wide as the column, and 0.4 px more
+  const more = (text.getBoundingClientRect().width + 0.4 - needed()) / (text.textContent?.length ?? 1);
+  const wider = document.createElement("style");
+  wider.textContent = `[role=grid] { letter-spacing: ${more}px }`;
+  document.head.append(wider);
+  document.fonts.dispatchEvent(new Event("loadingdone"));
+  await expect.poll(() => text.getBoundingClientRect().width).toBeGreaterThanOrEqual(needed());
+  wider.remove();
+  forget();
+});
+
 test("a column for which there is no room is not there, and what cannot be remembered is begun anew", async () => {
   localStorage.setItem("table words", "{no JSON");
   const { rerender } = await render(<Words width={600} />);

@@ -122,6 +122,7 @@ const compared = (a: string | number, b: string | number) => (typeof a === "numb
 export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readonly Column<Row>[], sizes: Readonly<Record<string, number>>, seen: unknown): CSSProperties {
   const fits = useRef(new Map<string, number>());
   const [fonts, setFonts] = useState(0);
+  const measured = useRef(fonts);
   useEffect(() => {
     // a font is asked for by the first text that is drawn with it: before, none is loading
     const measure = () => setFonts((before) => before + 1);
@@ -132,6 +133,12 @@ export function useTracks<Row>(box: RefObject<HTMLElement | null>, shown: readon
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
+    // with another font all widths are others: one that is a part of a pixel more than before would not show
+    if (fonts !== measured.current) {
+      measured.current = fonts;
+      fits.current.clear();
+      element.style.setProperty("--columns", tracks());
+    }
     let grown = false;
     for (const cell of element.querySelectorAll<HTMLElement>("[data-fit]")) {
       const key = cell.dataset["fit"] ?? "";
