@@ -8,6 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
@@ -114,6 +115,17 @@ def test_a_room_that_ends_in_between_gives_no_verdict(
     status, _, err = judged(capfd, "--room", probe, "--", sys.executable, str(tmp_path / "ends.py"))
     assert (status, "the room ended before its log was read" in err) == (2, True)
     assert no_room_is_left(probe)
+
+
+def test_the_log_of_a_room_that_another_process_opened_again_is_not_taken(tmp_path: Path) -> None:
+    """A balancer leads to another process when the one with the room has ended; the id is good for a minute."""
+    options = ["--rooms", "on", "--request-state-keys", "b" * 64]
+    with served(*options) as first, served(*options) as second:
+        room = RemoteRoom.make(first.removesuffix("/mcp"))
+        room.save_log(tmp_path / "log.ndjson")
+        again = replace(room, origin=room.origin.replace(first.removesuffix("/mcp"), second.removesuffix("/mcp")))
+        with pytest.raises(RoomError, match="the room ended before its log was read"):
+            again.save_log(tmp_path / "log.ndjson")
 
 
 def test_a_client_that_does_not_start_leaves_no_room(probe: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +237,7 @@ def trickling() -> Iterator[Trickling]:
 def test_a_probe_that_does_not_tell_its_time_is_named(trickling: Trickling, server: bytes) -> None:
     trickling.server = server
     with pytest.raises(RoomError, match="does not tell its time"):
-        RemoteRoom(f"{trickling.url}/r/a", "page").now()
+        RemoteRoom(f"{trickling.url}/r/a", "page", "run").now()
 
 
 @pytest.mark.parametrize(

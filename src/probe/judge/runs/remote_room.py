@@ -28,6 +28,7 @@ _SILENCE_S: Final = 30
 # The longest time for one method of a room, in seconds: it may read a log of 64 MiB at 2 Mbit/s.
 _METHOD_S: Final = 300
 _MOST_READ: Final = 64 * 1024
+_ENDED: Final = "the room ended before its log was read, so there is no verdict"
 
 _T = TypeVar("_T")
 
@@ -52,12 +53,13 @@ def run_in_thread(method: Callable[..., _T], *arguments: Any) -> _T:
 class RemoteRoom:
     """A room at `origin`, such as `https://probe.example/r/ROOM`. Its owner calls `end`.
 
-    `read_only` is the address of its dashboard for others. A method ends if the probe is silent for 30 s; call it by
-    `in_thread`, which bounds a slow answer, too.
+    `read_only` is the address of its dashboard for others, `run` names its log. A method ends if the probe is silent
+    for 30 s; call it by `in_thread`, which bounds a slow answer, too.
     """
 
     origin: str
     read_only: str
+    run: str
 
     @classmethod
     def make(cls, url: str) -> RemoteRoom:
@@ -76,19 +78,24 @@ class RemoteRoom:
         if not isinstance(id, str) or not isinstance(read_only, dict):
             raise RoomError(f"{url} makes no rooms: what answers is no MCP Probe")
         # Not the address in the answer: this one is known to lead there.
-        room = cls(f"{base}/r/{id}", str(read_only.get("dashboard")))
-        with _asked("GET", f"{room.origin}/api/room"):
-            return room
+        origin = f"{base}/r/{id}"
+        with _asked("GET", f"{origin}/api/server") as answer:
+            run = _value(answer).get("run")
+        return cls(origin, str(read_only.get("dashboard")), str(run))
 
     def save_log(self, path: Path) -> None:
-        """Write the event log to a file. Raises `RoomError`, and `OSError` for the file."""
+        """Write the event log to a file. Raises `RoomError`, and `NdjsonError` and `OSError` for the file."""
         try:
             with _asked("GET", f"{self.origin}/api/events.ndjson") as answer, path.open("wb") as file:
                 shutil.copyfileobj(answer, file)
         except _StatusError as error:
             if error.status == 404:
-                raise RoomError("the room ended before its log was read, so there is no verdict") from None
+                raise RoomError(_ENDED) from None
             raise
+        with path.open("rb") as lines:
+            # Another process opens a new room under an id that is fresh, if the one with the room has ended.
+            if LogReader(lines).header.run != self.run:
+                raise RoomError(_ENDED)
 
     def now(self) -> float:
         """The time by the clock of the room, in seconds since 1970. Raises `RoomError`."""
