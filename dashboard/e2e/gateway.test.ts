@@ -36,10 +36,14 @@ test("a run that the command made is shown, and its evidence leads into the log 
   await page.getByLabel("Open a result file").setInputFiles(file);
   await page.getByText("The gateway passes on all of the protocol that was checked.").waitFor(SOON);
   await page.getByText("X-Twice arrived as").waitFor(SOON);
+  // what stands still is not called live
+  const connection = page.getByRole("status", { name: "Connection" });
+  expect(await connection.textContent()).toBe("saved file");
   await page.getByRole("link", { name: "headers", exact: true }).click();
   const ways = page.getByRole("list", { name: "What both ends saw with the gateway" });
   await ways.getByRole("link", { name: /^#\d+$/ }).first().click();
   await expect.poll(() => page.url(), SOON).toMatch(/\/trace\?at=[0-9a-f]+-\d+$/);
+  expect(await connection.textContent()).toBe("live");
   await page.goBack();
   await ways.waitFor(SOON);
   expect(complaints).toEqual([]);

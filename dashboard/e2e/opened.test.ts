@@ -58,10 +58,17 @@ test("a dropped file is shown in all pages, and one click leads back to the live
     ["Calls", "progress"],
     ["Clients", "colleague"],
     ["Trace", "tools/call"],
+    ["Server", "Toolsets"],
+    ["Streams", "Streams"],
+    ["Tool hosts", "Tool hosts"],
+    ["Gateway", "Does your gateway change the protocol?"],
+    ["Trace", "tools/call"],
   ] as const;
   for (const [section, shown] of sections) {
-    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: section }).click();
+    await page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
     await page.locator("main").getByText(shown).filter({ visible: true }).first().waitFor(SOON);
+    const text = await page.locator("body").innerText();
+    expect(text.replace("Back to live", "").split("\n").filter((line) => /\blive\b/i.test(line))).toEqual([]);
   }
   // the address of a page of the file can be loaded again
   await page.reload();

@@ -5,6 +5,7 @@ import { useSavedFile } from "~/protocol/client";
 import { useFeed } from "~/trace/feed";
 import { Icon } from "~/ui/badge";
 import { Button, buttonClass } from "~/ui/buttons";
+import { useOpened } from "~/views/gateway/opened";
 import { ConnectionPill } from "~/widgets/badges";
 import icon from "./icon.svg";
 import styles from "./shell.module.css";
@@ -32,6 +33,8 @@ const isHere = ({ href, also = [] }: View, location: string) => [href, ...also].
 export function Header() {
   const [location] = useLocation();
   const status = useFeed((snapshot) => snapshot.status);
+  const saved = useSavedFile();
+  const run = useOpened();
   // the menu is open until another view is shown
   const [openAt, setOpenAt] = useState<string | null>(null);
   const open = openAt === location;
@@ -57,7 +60,8 @@ export function Header() {
           </Link>
         ))}
       </nav>
-      <ConnectionPill status={status} saved={useSavedFile()} />
+      {/* the result of a check is a file as well, and stands still */}
+      <ConnectionPill status={status} saved={run !== null && isAt("/gateway", location) ? run.name : saved} />
       <Link href={HELP} className={buttonClass({ look: "quiet" })} aria-label="Help" title="Help" aria-current={isAt(HELP, location) ? "page" : undefined}>
         <Icon of={CircleQuestionMark} />
       </Link>

@@ -1,4 +1,4 @@
-import { type DragEvent, type ReactNode, useState, useSyncExternalStore } from "react";
+import { type DragEvent, type ReactNode, useState } from "react";
 import { ROOT, useMcpAddress, useServer } from "~/protocol/client";
 import { Button, FileButton } from "~/ui/buttons";
 import { TextField } from "~/ui/fields";
@@ -8,6 +8,7 @@ import { useUrlState } from "~/ui/window";
 import { shellWord } from "~/words/curl";
 import { Findings } from "./findings";
 import styles from "./gateway.module.css";
+import { setOpened, useOpened } from "./opened";
 import { type OpenedRun, readRun, UnreadableRun } from "./run";
 import { SideBySide } from "./side-by-side";
 
@@ -66,28 +67,9 @@ function AllTools() {
   );
 }
 
-// for as long as the page lives: the way back from another view shows it again, and nothing is stored
-let current: OpenedRun | null = null;
-const listeners = new Set<() => void>();
-
-function set(run: OpenedRun | null): void {
-  current = run;
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-/** The run that is open, and how to open another one or none. */
-function useOpened(): [OpenedRun | null, (run: OpenedRun | null) => void] {
-  return [useSyncExternalStore(subscribe, () => current), set];
-}
-
 /** What a gateway does to the protocol: a run of `mcp-probe gateway`, from a file that is dropped or chosen. */
 export default function GatewayView() {
-  const [opened, setOpened] = useOpened();
+  const opened = useOpened();
   const [problem, setProblem] = useState("");
   const [step, setStep] = useUrlState("step");
   const open = async (file: File) => {
