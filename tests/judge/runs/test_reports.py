@@ -37,6 +37,22 @@ def judged(name: str, label: str = "acme") -> Judgement:
     return report_of(judge)
 
 
+def test_the_page_begins_with_the_worst_client_in_the_words_of_the_dashboard() -> None:
+    log = Log()
+    kept, broken = log.http("kept").session(), log.http("broken").session()
+    kept.answer(kept.request("ping", id=7))
+    broken.post({"jsonrpc": "1.0", "id": 9, "method": "ping"})
+    judge = Judge(catalogue(), FUNCTIONS)
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    page = card(report_of(judge), lambda seq: None)
+    places = [
+        page.index(part)
+        for part in ("of 2 MCP clients", 'id="broken"', "<dt>Found</dt>", "<dt>Expected</dt>", 'id="kept"')
+    ]
+    assert places == sorted(places)
+
+
 @pytest.fixture
 def report() -> Judgement:
     """A client with an evil name, and one fault."""

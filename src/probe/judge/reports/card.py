@@ -106,8 +106,9 @@ def card(report: Judgement, lookup: Lookup) -> str:
 
 
 def card_values(report: Judgement, lookup: Lookup) -> dict[str, Any]:
-    """The values that `card.html` and pages that extend it need."""
-    subjects = [subject for subject in report.subjects if subject.requests or subject.worst]
+    """The values that `card.html` and pages that extend it need. The worst client stands first."""
+    seen = (subject for subject in report.subjects if subject.requests or subject.worst)
+    subjects = sorted(seen, key=lambda subject: subject.worst, reverse=True)
     totals = {verdict: sum(subject.counts[verdict] for subject in subjects) for verdict in Verdict}
     return {
         "report": report,
