@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from probe.log.event_log import Entry, Gap
+from probe.wire.revisions import LEGACY
 
 from ..support.rows import each, row
 from . import test_cancel, test_elicit, test_mrtr, test_ping, test_roots, test_tasks
@@ -529,3 +530,27 @@ def test_two_silences_are_two_only_where_no_answer_between_them_may_be_missing(w
     for holed, lost in holes(log):
         with row(without=lost):
             assert all(client["ping.answered"] < FAIL for client in judged(holed, only=["ping.answered"]).values())
+
+
+def of_two_clients(revision: str) -> Log:
+    """Two clients with one name, and a request without the id of a session, which either of them may have sent."""
+    log = Log()
+    first, second = log.http(name="other").session(revision), log.http().session(revision)
+    second.answer(second.request("ping"))
+    first.answer(first.request("ping"))
+    bare(connection="tcp77")(log)
+    log.idle(30)
+    return log
+
+
+@each("revision", LEGACY)
+def test_a_session_whose_beginning_is_missing_may_be_of_another_client(revision: str) -> None:
+    log = of_two_clients(revision)
+    last = max(place for place, item in enumerate(log.items) if getattr(item.context, "session", None) == "s1")  # type: ignore[union-attr]
+    for since in range(last - 4):
+        with row(since=since):
+            accuses_nobody(recorded(log.items[since:]), "http.session-header", ["http.session-header"], {})
+    for holed, lost in holes(log):
+        if not isinstance(lost, str | type):
+            with row(without=lost):
+                accuses_nobody(holed, "http.session-header", ["http.session-header"], {})

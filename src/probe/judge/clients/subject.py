@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from ...log.bounded import Newest
+from ...log.events import is_session
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import clip
@@ -103,8 +104,9 @@ class Mark:
 class Subject:
     """One client, over its sessions, connections and processes; `kind` makes it one (`views.clients.Client`).
 
-    `several` is since when more than one client may have its name. `gaps` are windows in which entries are missing,
-    `limits` those in which a limit of the server disturbed it, `draining` is when the server began to end.
+    `several` is since when more than one client may have its name, `stranger` when the first message came in a session
+    or on a pipe whose beginning the log lacks: nothing says who began that. `gaps` are windows in which entries are
+    missing, `limits` those in which a limit of the server disturbed it, `draining` is when the server began to end.
     `is_forgotten` is True once it has made room for others. `had` are the remembered kinds of opportunity that came.
     `ends` are those of its processes, oldest first, and `is_killed` is True after a signal to end; `end` is set where
     nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams with
@@ -118,6 +120,7 @@ class Subject:
     place: int
     gaps: list[tuple[float, float]] = field(default_factory=list)
     several: Doubt | None = None
+    stranger: float = ALWAYS
     limits: list[tuple[float, float]] = field(default_factory=list)
     draining: float | None = None
     ends: list[ClientEnd] = field(default_factory=list)
@@ -192,6 +195,16 @@ class Subject:
                 self._said = said
             elif self._said != said:
                 self.has_several(_two(self._said, said), message.at)
+
+    def note_stranger(self, message: Message) -> None:
+        """A message came; it may be the first one in a session, or on a pipe, whose beginning the log lacks."""
+        label = message.entry.context.session
+        if message.pipe is not None:
+            lacks = message.pipe.opened is None
+        else:
+            lacks = message.session is None and label is not None and is_session(label)
+        if lacks:
+            self.stranger = min(self.stranger, message.at)
 
     def count_exchange(self, exchange: Exchange) -> None:
         self.exchanges += 1

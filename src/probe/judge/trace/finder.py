@@ -242,6 +242,7 @@ class Finder:
         note_speech(message)
         subject.act(entry.mono, entry.seq, message.in_session, message.pipe)
         subject.says_name(message)
+        subject.note_stranger(message)
         is_first = subject.count_message(message)
         subject.beginnings.add(message)
         if message.token is not None:

@@ -41,6 +41,7 @@ MISSING_ENTRIES: Final = "entries of the log are missing"
 """Why a rule does not decide where no better words are at hand."""
 
 _NOBODY: Final = "nothing says that this is one client"
+_STRANGER: Final = "a session or connection, whose beginning the log lacks, may be of another client with this name"
 
 
 class SeenQueries:
@@ -264,6 +265,8 @@ class Trace:
         subject = self.subject
         if subject.several is not None and subject.several.since <= self.at:
             return subject.several.why
+        if subject.kind == "label" and subject.stranger <= self.at:
+            return _STRANGER
         return None if subject.kind in ("label", "session", "pipe") else _NOBODY
 
     # -- series
