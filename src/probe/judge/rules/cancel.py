@@ -161,7 +161,7 @@ def shape(message: Message, trace: Trace) -> Finding | None:
     id, reason = member(message, "/params/requestId", below=True), member(message, "/params/reason", below=True)
     if id is MISSING:
         # The schema of 2025-11-25 has it optional, and its text does not.
-        return (WARN if message.revision == "2025-11-25" else FAIL)("requestId is missing")
+        return (WARN if message.revision in (None, "2025-11-25") else FAIL)("requestId is missing")
     if not is_id(id):
         return (WARN if is_whole(id) else FAIL)(f"requestId is {number_or_type(id)}")
     if not (reason is MISSING or isinstance(reason, str)):
