@@ -43,6 +43,14 @@ def used_again_on_a_pipe() -> Log:
     return log
 
 
+def cancels_without_an_id() -> Log:
+    """The schema of 2025-11-25 has it optional: WARN at most."""
+    log = Log()
+    pipe = log.stdio().session()
+    pipe.notify(test_cancel.CANCELLED, {"reason": "x"})
+    return log
+
+
 def used_again_after_a_task() -> Log:
     """The first call with the id became a task, and the second one is cancelled."""
     log = Log()
@@ -170,6 +178,16 @@ def keeps_its_meta() -> Log:
     log = Log()
     meta = {"io.modelcontextprotocol/protocolVersion": MODERN}
     log.http().session().request("tools/call", {"name": "x", "_meta": meta})
+    return log
+
+
+def initializes_anew() -> Log:
+    """A client that has a session asks for another one on the same pipe, and goes on."""
+    log = Log()
+    pipe = log.stdio().session()
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": pipe.info}
+    pipe.request("initialize", about)
+    pipe.answer(pipe.request("tools/list"), {"tools": []})
     return log
 
 
@@ -455,6 +473,7 @@ RIGHT: Final[dict[str, list[Callable[[], Log]]]] = {
     "jsonrpc.id-unused-before": [partial(twice, status=429)],
     "lifecycle.capabilities-respected": [asks_another_url],
     "lifecycle.initialized-before-requests": [initialized_twice_at_once],
+    "lifecycle.waits-for-initialize": [initializes_anew],
     "meta.client-capabilities": [keeps_its_meta],
     "meta.client-info": [keeps_its_meta],
     "jsonrpc.wire-schema": [keeps_its_meta],
@@ -554,3 +573,10 @@ def test_a_session_whose_beginning_is_missing_may_be_of_another_client(revision:
         if not isinstance(lost, str | type):
             with row(without=lost):
                 accuses_nobody(holed, "http.session-header", ["http.session-header"], {})
+
+
+def test_a_cancellation_without_an_id_is_as_little_a_fault_where_its_revision_is_not_known() -> None:
+    log = cancels_without_an_id()
+    for holed, lost in holes(log):
+        with row(without=lost):
+            assert all(client["cancel.shape"] < FAIL for client in judged(holed, only=["cancel.shape"]).values())

@@ -146,6 +146,12 @@ def era_by_head(head: HttpHead) -> Era | None:
     return era_of_head(head)
 
 
+def lacks_session(message: Message) -> bool:
+    """True for a message in a legacy session whose opening the log lacks."""
+    label = message.entry.context.session
+    return message.session is None and label is not None and events.is_session(label)
+
+
 # Answers and notifications without a session name no revision themselves.
 _ERALESS: Final = frozenset({"notification", "response", "error"})
 

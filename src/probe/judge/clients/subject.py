@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from ...log.bounded import Newest
-from ...log.events import is_session
 from ...views.clients import Connection, Scope, Session
 from ...views.values import Exchange, Message
 from ...wire.jsonrpc import clip
@@ -21,7 +20,7 @@ from .dialogue import Dialogue
 from .given_up import GivenUp
 from .known import Alike, Known
 from .lines import Lines
-from .moments import ClientEnd, Era, Unreadable
+from .moments import ClientEnd, Era, Unreadable, lacks_session
 from .series import ALWAYS, Found, Kind, Series
 from .tokens import Tokens
 
@@ -198,12 +197,7 @@ class Subject:
 
     def note_stranger(self, message: Message) -> None:
         """A message came; it may be the first one in a session, or on a pipe, whose beginning the log lacks."""
-        label = message.entry.context.session
-        if message.pipe is not None:
-            lacks = message.pipe.opened is None
-        else:
-            lacks = message.session is None and label is not None and is_session(label)
-        if lacks:
+        if lacks_session(message) or (message.pipe is not None and message.pipe.opened is None):
             self.stranger = min(self.stranger, message.at)
 
     def count_exchange(self, exchange: Exchange) -> None:

@@ -15,7 +15,7 @@ from ....wire.errors import Code
 from ....wire.revisions import MODERN
 from ....wire.v2026.meta import CLIENT_CAPABILITIES
 from ...clients.beginnings import INITIALIZED, names_session
-from ...clients.moments import ClientEnd, declared_in
+from ...clients.moments import ClientEnd, declared_in, lacks_session
 from ...clients.series import NEVER
 from ...clients.subject import FREE
 from ...trace.findings import FAIL, PASS, PASSED, UNCLEAR, WARN, Finding, Undecided
@@ -202,7 +202,7 @@ def requests_after(request: Message, trace: Trace) -> Finding | None:
 def waits(request: Message, trace: Trace) -> Finding | None:
     """Over HTTP a request without a session id belongs to an initialize only under one label."""
     session, at = request.in_session, request.at
-    if request.method in FREE or request.era == "modern":
+    if request.method in FREE or request.era == "modern" or lacks_session(request):
         return None
     if session is None:
         pending = trace.seen.last(REQUEST, "initialize", until=at, scope=request.scope)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ....log.events import is_session
 from ....views.retention import members
 from ....views.values import Message
 from ....wire.revisions import LEGACY
 from ....wire.v2026.meta import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+from ...clients.moments import lacks_session
 from ...clients.series import NEVER
 from ...trace.findings import FAIL, PASSED, Finding
 from ...trace.opportunities import MESSAGE, REQUEST
@@ -28,9 +28,7 @@ def is_modern(request: Message, trace: Trace) -> bool:
     if there was no initialize on it. Params that are no object are left to `jsonrpc.params-object`.
     """
     pipe = request.pipe
-    label = request.entry.context.session
-    is_legacy = request.in_session is not None or (label is not None and is_session(label))
-    if is_legacy or request.method == "initialize":
+    if request.in_session is not None or lacks_session(request) or request.method == "initialize":
         return False
     if not isinstance(members(request.value).get("params", {}), dict):
         return False

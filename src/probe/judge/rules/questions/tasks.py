@@ -10,6 +10,7 @@ from typing import Any, Final
 from ....views.retention import members
 from ....views.values import Message
 from ....wire.revisions import LEGACY
+from ...clients.moments import lacks_session
 from ...clients.questions import RELATED_TASK, Reply
 from ...clients.series import ALWAYS, NEVER
 from ...clients.tasks import Told
@@ -38,11 +39,6 @@ _MANY_GETS_OF_UNKNOWN: Final = 10
 _INVALID_PARAMS: Final = -32602
 
 
-def _lacks_session(request: Message) -> bool:
-    """True in the legacy era where the log lacks the opening of the session: others may look at the task, too."""
-    return request.in_session is None and request.revision in LEGACY
-
-
 class _Gaps:
     def __init__(self) -> None:
         self.count = 0
@@ -59,7 +55,8 @@ class _Gaps:
 @rule("tasksx.poll-interval", each=REQUEST, methods=_ABOUT, one_process=True)
 def polls_slowly(request: Message, trace: Trace) -> Finding | None:
     """After news of the task, an answer to its question or another request about it an early look is right."""
-    task = None if _lacks_session(request) else trace.seen.task(request)
+    # Requests of all sessions whose opening is missing would be those of one.
+    task = None if lacks_session(request) else trace.seen.task(request)
     before = None if task is None else trace.before((request.in_session, task.id))
     if task is None or before is None or before.method != _GET or request.method != _GET:
         return None
@@ -247,7 +244,7 @@ def stops_at_end(told: Told, trace: Trace) -> Finding | None:
 @rule("tasksx.stops-when-terminal", each=REQUEST, methods={_GET}, one_process=True)
 def polls_on(request: Message, trace: Trace) -> Finding | None:
     """However slow they are, many are too many."""
-    task, session = None if _lacks_session(request) else trace.seen.task(request), request.in_session
+    task, session = None if lacks_session(request) else trace.seen.task(request), request.in_session
     over = None if task is None else task.over.get(session)
     if task is None or over is None or over.at >= request.at:
         return None
