@@ -28,6 +28,7 @@ _LONGEST_LABEL: Final = 64
 # A server that does not answer in this time never will.
 _PATIENCE_S: Final = 30
 _ACCUSING: Final = ("FAIL", "WARN")
+_ENDED: Final = "the room of these tests has ended"
 
 
 class ProbeError(RuntimeError):
@@ -46,6 +47,7 @@ class McpProbe:
     url: str
     stdio_command: Sequence[str]
     _origin: str = field(repr=False)
+    _run: str = field(repr=False)
     _logs: Path = field(repr=False)
 
     def events(self, **filters: str) -> list[dict[str, Any]]:
@@ -60,6 +62,7 @@ class McpProbe:
             page = _get(f"{self._origin}/api/events?since={since}&{query}")
             found += page["events"]
             if page["next"] >= page["last"]:
+                self._check_run()
                 return found
             since = page["next"]
 
@@ -70,6 +73,7 @@ class McpProbe:
         """
         query = urlencode({"label": self.label, "limit": "1000", **filters})
         rows: list[dict[str, Any]] = _get(f"{self._origin}/api/calls?{query}")["calls"]
+        self._check_run()
         return rows
 
     @property
@@ -84,9 +88,10 @@ class McpProbe:
         try:
             report: dict[str, Any] = _get(f"{self._origin}/api/judge/{self.label}")
         except urllib.error.HTTPError as error:
-            if error.code == 404:
-                return {"subjects": []}
-            raise
+            if error.code != 404:
+                raise
+            report = {"subjects": []}
+        self._check_run()
         return report
 
     def _report_of_files(self) -> dict[str, Any]:
@@ -103,8 +108,14 @@ class McpProbe:
             with _open(f"{self._origin}/api/events.ndjson") as log:
                 over_http.write_bytes(log.read())
             files.append(over_http)
+            self._check_run()
         report = as_json(judge_files(new_judge(), files).report)
         return {**report, "subjects": [each for each in report["subjects"] if each["label"] == self.label]}
+
+    def _check_run(self) -> None:
+        # After the end of a process, another one may open a new room under the same id.
+        if _run_at(self._origin) != self._run:
+            raise ProbeError(_ENDED)
 
     def assert_clean(self, *, ignore: Sequence[str] = (), warnings: bool = True) -> None:
         """Fail the test where a rule has FAIL, or WARN unless `warnings` is false; or where nothing was seen.
@@ -155,6 +166,16 @@ def mcp_probe_origin(pytestconfig: pytest.Config) -> Iterator[str]:
         run_in_thread(room.end)
 
 
+@pytest.fixture(scope="session")
+def mcp_probe_run(mcp_probe_origin: str) -> str:
+    """The run of the server or room, as its log names it."""
+    return _run_at(mcp_probe_origin)
+
+
+def _run_at(origin: str) -> str:
+    return str(_get(f"{origin}/api/server")["run"])
+
+
 def _own_server() -> Iterator[str]:
     command = [sys.executable, "-m", "probe", "serve", "--port", "0", "--judge", "true", "--ping-interval-s", "5"]
     command += ["--log-level", "off"]
@@ -176,12 +197,14 @@ def _own_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def mcp_probe(mcp_probe_origin: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[McpProbe]:
+def mcp_probe(
+    mcp_probe_origin: str, mcp_probe_run: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[McpProbe]:
     """A probe for one test; `@pytest.mark.mcp_rules("session.*")` demands that these rules were observed."""
     label = re.sub(r"[^A-Za-z0-9._-]", "-", f"{request.node.name}")[-_LONGEST_LABEL:]
     logs = tmp_path / "mcp-probe"
     stdio = [sys.executable, "-m", "probe", "stdio", "--log-to", str(logs), "--client", label]
-    probe = McpProbe(label, f"{mcp_probe_origin}/mcp?client={label}", stdio, mcp_probe_origin, logs)
+    probe = McpProbe(label, f"{mcp_probe_origin}/mcp?client={label}", stdio, mcp_probe_origin, mcp_probe_run, logs)
     yield probe
     wanted = [rule for mark in request.node.iter_markers("mcp_rules") for rule in mark.args]
     if wanted:
@@ -201,7 +224,7 @@ def _open(url: str) -> Any:
         return urllib.request.urlopen(url, timeout=_PATIENCE_S)  # noqa: S310 - it is the server of these tests
     except urllib.error.HTTPError as error:
         if error.code == 404 and b"There is no such room" in error.read():
-            raise ProbeError("the room of these tests has ended") from None
+            raise ProbeError(_ENDED) from None
         raise
 
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
+from probe.judge.pytest_plugin import McpProbe, ProbeError
 from probe.judge.runs.remote_room import RemoteRoom, RoomError
 
 from ...support.process import served
@@ -307,3 +308,18 @@ def test_pytest_names_a_room_that_has_ended(probe: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--mcp-probe-room", probe]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert "ProbeError: the room of these tests has ended" in run.stdout, run.stdout
+
+
+@pytest.mark.parametrize("read", [McpProbe.events, McpProbe.calls, McpProbe.report, McpProbe.assert_clean])
+def test_pytest_takes_nothing_of_another_run_than_its_own(
+    probe: str, read: Callable[[McpProbe], object], tmp_path: Path
+) -> None:
+    """A balancer leads to a new room in another process when the one with the room has ended."""
+    room = RemoteRoom.make(probe)
+    try:
+        McpProbe("a", f"{room.origin}/mcp", (), room.origin, room.run, tmp_path).events()
+        again = McpProbe("a", f"{room.origin}/mcp", (), room.origin, "another", tmp_path)
+        with pytest.raises(ProbeError, match="the room of these tests has ended"):
+            read(again)
+    finally:
+        room.end()
