@@ -429,4 +429,4 @@ def test_an_id_that_was_used_before_is_shown_as_json_has_it() -> None:
     for _ in range(2):
         session.answer(session.request("ping", id="2"))
     (found,) = judged(log).values()
-    assert found.remarks[UNUSED][0] == 'ping has the id "2" of ping'
+    assert found.remarks[UNUSED][0] == 'ping has the id "2" of an earlier ping'

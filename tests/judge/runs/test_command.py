@@ -85,7 +85,7 @@ def test_a_clean_client_a_broken_one_and_every_form(
     log = tmp_path / "log.ndjson"
     status, out, err = judged(capfd, *options, "--save", str(log), "--label", "acme", "--", *client, "version")
     assert status == 1
-    assert 'FAIL    jsonrpc.version  (MUST, 1 of 3 checks)  A message lacks "jsonrpc": "2.0"' in out
+    assert 'FAIL    jsonrpc.version  (MUST, broken in 1 of 3 checks)  A message lacks "jsonrpc": "2.0"' in out
     conclusion, page = out.splitlines()[-2:]
     assert conclusion.startswith("acme: breaks 1 MUST rule of 2026-07-28; "), "the conclusion comes last"
     assert page == f"The report: {files['html'].as_uri()}"

@@ -79,7 +79,7 @@ test("on paper all findings are open, and no more behind it", async () => {
 test("a finding has what was found and expected, how often, its sentence at the revision spoken, its evidence, and who had it", async () => {
   await opened();
   const finding = page.getByRole("listitem").filter({ hasText: "ping.answered" }).first();
-  await expect.element(finding).toMatchTextContent(/✗Ping is not answeredMUST, 1 of 2 checksFoundtwo pings without an answerExpectedan answer to its idRuleAnswers ping ping\.answeredOne checka ping was delivered/);
+  await expect.element(finding).toMatchTextContent(/✗Ping is not answeredMUST, broken in 1 of 2 checksFoundtwo pings without an answerExpectedan answer to its idRuleAnswers ping ping\.answeredA check isa ping was delivered/);
   await expect.element(page.getByRole("link", { name: "2025-11-25/basic/utilities/ping.md" }).first()).toHaveAttribute("href", "https://spec.example/2025-11-25");
   expect(document.body.textContent).not.toMatch(/The older sentence/);
   await expect.element(page.getByRole("link", { name: "#7" }).first()).toHaveAttribute("href", "/dashboard/trace?at=run-7");

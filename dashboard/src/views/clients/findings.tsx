@@ -105,7 +105,7 @@ function Body({ rule, run, rules, revisions }: Around & { rule: JudgedRule }) {
         <Fact name="Rule">
           {rule.title} <code className="aside">{rule.rule}</code>
         </Fact>
-        {info !== undefined && <Fact name="One check">{info.observe}</Fact>}
+        {info !== undefined && <Fact name="A check is">{info.observe}</Fact>}
       </Facts>
       {info !== undefined && <Sentences info={info} revisions={revisions} />}
       <Evidence rule={rule} run={run} />

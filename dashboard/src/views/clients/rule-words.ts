@@ -1,5 +1,5 @@
 import type { JudgedRule, JudgedSubject, RuleInfo, RuleSentence } from "~/protocol/schema";
-import { type Verdict, VERDICTS } from "~/trace/findings";
+import { isFinding, type Verdict, VERDICTS } from "~/trace/findings";
 import { counted } from "~/words/text";
 
 /** How strongly the specification obliges. */
@@ -21,9 +21,9 @@ export function placeOf({ revisions, transports, requests, sessions }: Pick<Judg
   return [spoken, counts].filter((part) => part !== "").join("; ");
 }
 
-/** `1 of 6 checks`: how many of the opportunities had the verdict of the rule. */
+/** `broken in 1 of 6 checks`: how many of the opportunities had the verdict of the rule. */
 export function shareOf({ verdict, counts, count }: Pick<JudgedRule, "verdict" | "counts" | "count">): string {
-  return `${counts[verdict] ?? 0} of ${counted(count, "check")}`;
+  return `${isFinding({ verdict }) ? "broken in " : ""}${counts[verdict] ?? 0} of ${counted(count, "check")}`;
 }
 
 /** The sentences that a rule rests on, each with the pages that have it: those that demand it, and of these the ones of the revisions spoken. */

@@ -273,7 +273,7 @@ const WORDS: readonly (readonly [string, string])[] = [
   ["noted", "What the server saw to be wrong or without effect, whether it refused it or not: an id that was used before, a notification of no revision, the cancellation of a request that had ended. The clause names the sentence. Not all of it breaks a rule of the judge. The API calls it misuse."],
   ["tool errors (expected)", "Errors that a tool gave as it was asked to: simulated ones, wrong arguments, tasks that fail. They are no fault of the client."],
   ["finding", "A rule that a client broke: failed or warned. It has what was found and expected, the sentence of the specification, and the entries that show it."],
-  ["check", "One opportunity of a rule, such as one POST with a body. 2 of 18 checks: the log had 18, and 2 of them broke the rule."],
+  ["check", "One opportunity of a rule, such as one POST with a body. Broken in 2 of 18 checks: the log had 18 of them, and 2 broke the rule."],
   ["failed (FAIL)", "A MUST was broken, and the evidence is certain."],
   ["warned (WARN)", "A SHOULD was broken, or what robust programs do; or a MUST, seen only indirectly."],
   ["inconclusive (INCONCLUSIVE)", "The rule was exercised, and the log does not contain enough to decide."],

@@ -66,13 +66,14 @@ def heading(rule: RuleReport) -> str:
 
 
 def share(rule: RuleReport) -> str:
-    """The level, and the share of opportunities with the worst verdict: `MUST, 1 of 240`.
+    """The level, and the share of opportunities with the worst verdict: `MUST, broken in 1 of 240 checks`.
 
     A MUST may warn where the breach was seen indirectly, such as a ping without an answer behind a proxy.
     """
     level = _LEVELS[rule.level] + (", seen indirectly" if (rule.level, rule.verdict) == ("must", Verdict.WARN) else "")
     checks = sum(rule.counts.values())
-    return f"{level}, {rule.counts.get(rule.verdict, 0)} of {checks} check{'' if checks == 1 else 's'}"
+    broken = "broken in " if rule.verdict >= Verdict.WARN else ""
+    return f"{level}, {broken}{rule.counts.get(rule.verdict, 0)} of {checks} check{'' if checks == 1 else 's'}"
 
 
 def conclusion(subject: SubjectReport) -> str:

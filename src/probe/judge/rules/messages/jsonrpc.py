@@ -195,7 +195,7 @@ def new_id(request: Message, trace: Trace) -> Finding | None:
         trace.sure.whole(
             f"{MISSING_ENTRIES}; the first request may have been refused for a limit", first, since=first.at
         )
-    return FAIL(f"{request.method} has the id {shown(request.id)} of {first.method}", first)
+    return FAIL(f"{request.method} has the id {shown(request.id)} of an earlier {first.method}", first)
 
 
 @rule("jsonrpc.id-not-in-flight", each=REQUEST)
