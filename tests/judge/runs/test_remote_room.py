@@ -156,10 +156,10 @@ def test_what_is_no_probe_with_rooms_is_named(client: list[str], capfd: pytest.C
     assert (status, "is no URL" in err) == (2, True)
 
 
-@pytest.mark.parametrize("url", ["http://[", "http://a..b"])
+@pytest.mark.parametrize("url", ["http://[", "http://a..b", "http://a b"])
 def test_what_no_host_can_have_is_refused_as_a_url(url: str, capfd: pytest.CaptureFixture[str]) -> None:
     status, _, err = judged(capfd, "--room", url, "--", "client")
-    assert (status, err.startswith(f"error: {url} ")) == (2, True), err
+    assert (status, err.startswith(f"error: {url} "), "broke off" in err) == (2, True, False), err
 
 
 class Trickling(ThreadingHTTPServer):

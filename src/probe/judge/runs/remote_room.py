@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, InvalidURL
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -189,6 +189,9 @@ def _asked(method: str, url: str) -> Iterator[HTTPResponse]:
         raise RoomError(f"{server} cannot be reached: {error.reason}") from None
     except UnicodeError as error:
         raise RoomError(f"{server} cannot be reached: {error}") from None
+    except InvalidURL:
+        # Its message may have the secret part.
+        raise RoomError(f"{server} is no URL: a space or a control character is in it") from None
     except (TimeoutError, ConnectionError, HTTPException) as error:
         raise RoomError(f"the answer of {server} broke off: {str(error) or type(error).__name__}") from None
 
