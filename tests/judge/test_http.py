@@ -9,7 +9,7 @@ from probe.judge.verdicts import Verdict
 
 from ..support.rows import each
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check
-from .logs import MODERN, Log
+from .logs import MODERN, Log, judged
 
 Headers: TypeAlias = Mapping[str, str | None]
 
@@ -281,6 +281,26 @@ MODERN_RULES: Final = {
     "http.no-posted-responses",
     "http.no-session-remains",
 }
+
+
+@each(
+    "rule, headers, remark",
+    [
+        ("http.mcp-name", {"mcp-name": "wrong"}, 'Mcp-Name is "wrong", params.name is "x" (client or gateway)'),
+        (
+            "http.mcp-method",
+            {"mcp-method": "wrong"},
+            'Mcp-Method is "wrong", the method is "tools/call" (client or gateway)',
+        ),
+    ],
+)
+def test_a_head_that_differs_is_shown_so_that_no_value_reads_as_a_word(
+    rule: str, headers: Headers, remark: str
+) -> None:
+    log = Log()
+    log.http().modern("tools/call", {"name": "x"}, headers=headers)
+    (found,) = judged(log).values()
+    assert found.remarks[rule] == [remark]
 
 
 def test_a_notification_needs_no_headers() -> None:

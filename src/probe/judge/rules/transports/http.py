@@ -27,6 +27,7 @@ from ...trace.findings import FAIL, PASSED, UNCLEAR, WARN, Finding
 from ...trace.opportunities import DENIED, EXCHANGE, MESSAGE, REFUSED, REQUEST, RESPONSE, SESSION
 from ...trace.rules import member, rule
 from ...trace.trace import MISSING_ENTRIES, Trace
+from ...values import shown
 
 SESSION_ID: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
@@ -301,7 +302,7 @@ def repeats_method(request: Message, trace: Trace) -> Finding | None:
         return WARN("Mcp-Method stands more than once")
     if method != encode(method):
         return UNCLEAR("no header can carry this method")
-    return FAIL(f"Mcp-Method is {', '.join(found)}, the method is {method} (client or gateway)")
+    return FAIL(f"Mcp-Method is {', '.join(map(shown, found))}, the method is {shown(method)} (client or gateway)")
 
 
 @rule("http.mcp-name", each=REQUEST, methods={"tools/call", "prompts/get", "resources/read"})
@@ -323,7 +324,7 @@ def repeats_name(request: Message, trace: Trace) -> Finding | None:
             return WARN("Mcp-Name stands more than once")
     except HeaderValueError as error:
         return blame(f"Mcp-Name {error}")
-    remark = f"Mcp-Name is {', '.join(found)}, params.{source} is {name} (client or gateway)"
+    remark = f"Mcp-Name is {', '.join(map(shown, found))}, params.{source} is {shown(name)} (client or gateway)"
     return (FAIL if name == encode(name) else blame)(remark)
 
 
