@@ -404,6 +404,36 @@ def test_a_call_that_runs_does_not_hold_up_the_ended_ones_behind_it(audited: boo
     assert max(len(log.views.calls.named), len(log.views.calls)) < 50, "of 201"
 
 
+@pytest.mark.parametrize("all_over", [True, False])
+def test_streams_refusals_tasks_and_hosts_go_with_the_entries_of_a_room_and_stay_in_the_tables_of_a_server(
+    all_over: bool,
+) -> None:
+    log = Log()
+    log.initialize()
+    log.add(events.TaskChanged("tool", "working", None, 1), session="s1", task="stays")
+    log.add(events.HostConnected("::1:5"), connection="stays")
+    for number in range(2, 102):
+        place: dict[str, Any] = {"connection": "tcp1", "exchange": number, "session": "s1"}
+        asked = log.request(number, number, "nothing/known")
+        log.add(events.StreamOpened("response"), asked, **place, stream=f"p{number}")
+        refusal = {"id": number, "error": {"code": -32601, "message": "no such method"}}
+        answer = log.add(emitted(refusal), asked, **place, stream=f"p{number}")
+        log.add(events.HttpResponse(404, "application/json", None), asked - 1, **place)
+        log.add(events.MessagesDelivered(1, 1), answer, **place, stream=f"p{number}")
+        log.add(events.StreamEnded(1), session="s1", stream=f"p{number}")
+        log.add(events.TaskChanged("tool", "completed", None, 1), session="s1", task=f"t{number}")
+        log.add(events.TaskRemoved("expired"), session="s1", task=f"t{number}")
+        log.add(events.HostConnected("::1:5"), connection=f"h{number}")
+        log.add(events.HostRegistered("same", None, None, (), None), connection=f"h{number}")
+        log.add(events.HostClosed("same", None, "host", 0, 0), connection=f"h{number}")
+        log.views.forget_before(len(log.entries) - 50, all_over=all_over)
+    views = log.views
+    assert "stays" in views.tasks
+    assert "stays" in views.hosts
+    kept = [len(views.streams) + len(views.past_streams), *map(len, (views.refusals.rows, views.tasks, views.hosts))]
+    assert all(number < 10 for number in kept) if all_over else min(kept) >= 100, kept
+
+
 def sessions_come_and_go(log: Log, *, all_over: bool) -> None:
     """Session `s1` stays open, and 300 others end; each is a client of its own, every second one on a pipe."""
     log.initialize()

@@ -158,13 +158,17 @@ class Views:
     def forget_before(self, first: int, *, all_over: bool = False) -> None:
         """The log keeps no entry before `first`: let go of views that are over and have no kept entry.
 
-        Of calls, sessions, pipes and clients only with `all_over`; they outlive their entries otherwise, as tables have
-        rows of them.
+        Calls, tasks, tool hosts, sessions, pipes and clients go only with `all_over`. Without it they outlive their
+        entries, as do the rows of refusals and of streams that are over: tables show them.
         To be called about every 100 entries. Views still open stay, within the bounds of `retention`.
         """
         # A message is found by its exchange, so messages go first.
         self._messages.forget_before(first)
-        self._streams.forget_before(first)
+        self._streams.forget_before(first, all_over=all_over)
+        if all_over:
+            self.refusals.forget_before(first)
+            self._hosts.forget_before(first)
+            self._forget_tasks_before(first)
         for exchange in self.exchanges.sweep(lambda each: each.began.seq < first, lambda each: _is_over(each, first)):
             self._leave_exchange(exchange)
         for call in self.calls.forget_before(first) if all_over else ():
@@ -281,6 +285,14 @@ class Views:
             if gone is not None:
                 gone.call = gone.session = None
         return task
+
+    def _forget_tasks_before(self, first: int) -> None:
+        old = self.tasks.sweep(
+            lambda each: not each.changes or each.changes[0].seq < first,
+            lambda each: each.removed is not None and each.removed.seq < first,
+        )
+        for task in old:
+            task.call = task.session = None
 
     def _task_changed(self, entry: Entry, fact: Any, exchange: Any, call: Any) -> None:
         task = self._task(entry)

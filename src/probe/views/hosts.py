@@ -44,6 +44,15 @@ class Hosts:
             events.DispatchStopped: self._stopped,
         }
 
+    def forget_before(self, first: int) -> None:
+        """Let go of the connections that were closed before the entry `first`, and of which no later entry came."""
+        old = self.hosts.sweep(
+            lambda each: each.connected is None or each.connected.seq < first,
+            lambda each: each.closed is not None and each.newest < first,
+        )
+        for host in old:
+            self._leave(host)
+
     # -- connections
 
     def _host(self, entry: Entry) -> Host | None:
@@ -56,12 +65,15 @@ class Hosts:
             host = Host(label)
             gone = self.hosts.store(label, host)
             if gone is not None:
-                gone.waiting.clear()
-                name = _name(gone)
-                if name is not None and self._named.get(name) is gone:
-                    del self._named[name]
+                self._leave(gone)
         _show_life(host, entry)
         return host
+
+    def _leave(self, host: Host) -> None:
+        host.waiting.clear()
+        name = _name(host)
+        if name is not None and self._named.get(name) is host:
+            del self._named[name]
 
     def _connected(self, entry: Entry, fact: Any, exchange: Any, call: Call | None) -> None:
         host = self._host(entry)

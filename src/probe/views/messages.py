@@ -377,6 +377,10 @@ class Refusals:
         elif len(exchange.refusals) < self._most_waiting:
             exchange.refusals = (*exchange.refusals, row)
 
+    def forget_before(self, first: int) -> None:
+        """Let go of the rows that entries before `first` completed."""
+        self.rows.sweep(lambda row: row[1] < first, lambda row: True)
+
     def responded(self, entry: Entry, exchange: Exchange) -> None:
         """Count the errors waiting for the response of an exchange, or for its end without one."""
         waiting, exchange.refusals = exchange.refusals, ()

@@ -52,12 +52,12 @@ class Streams:
     def find(self, context: Context) -> Stream | None:
         return None if context.stream is None else self.live.get((context.session, context.stream))
 
-    def forget_before(self, first: int) -> None:
-        """Let go of ended streams opened before the entry `first`."""
+    def forget_before(self, first: int, *, all_over: bool) -> None:
+        """Let go of ended streams opened before the entry `first`; they are in `past` then, unless `all_over`."""
         for stream in self.live.sweep(lambda each: each.opened.seq < first, _is_read):
-            self._leave(stream)
+            self._leave(stream, past=not all_over)
 
-    def _leave(self, stream: Stream) -> None:
+    def _leave(self, stream: Stream, *, past: bool = True) -> None:
         session, call, context = stream.session, stream.call, stream.opened.context
         if session is not None and session.streams.get(stream.id) is stream:
             del session.streams[stream.id]
@@ -68,7 +68,8 @@ class Streams:
         if stream.reading is not None and stream.reading.asked is not None:
             stream.reading.asked.resumed = None
         stream.forget()
-        self.past.store((context.session, stream.id), stream)
+        if past:
+            self.past.store((context.session, stream.id), stream)
 
     # -- what happens to a stream
 
