@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -593,9 +594,12 @@ def judged(
     over: bool | None = True,
     only: Iterable[str] | None = None,
     settings: Mapping[str, Any] | None = None,
+    kept: int | None = None,
     **options: Any,
 ) -> Mapping[str, Judged]:
     """What the judge says of a log, by subject; a rule that raises fails the test. `options` are those of the judge.
+
+    With `kept` it is the log of a room, which keeps so many entries.
 
     The log has its end, and with it the clients have theirs; without `end` it was cut off, and with None for `over` the
     entries say who has ended.
@@ -603,7 +607,7 @@ def judged(
     wanted = FUNCTIONS if only is None else {rule: FUNCTIONS[rule] for rule in only}
     judge = Judge(catalogue(), wanted, **options)
     judge.begin(replace(HEADER, settings=settings or {}))
-    judge_all(judge, log.items)
+    judge_all(judge, log.items, kept)
     judge.end(End(log.seq) if end else None, over=over)
     found: dict[str, Judged] = {}
     for subject in judge.subjects:
@@ -614,10 +618,14 @@ def judged(
     return found
 
 
-def judge_all(judge: Judge, items: Iterable[Entry | Gap]) -> None:
-    """Take all items, and ask about them."""
+def judge_all(judge: Judge, items: Iterable[Entry | Gap], kept: int | None = None) -> None:
+    """Take all items, and ask about them. With `kept` the log keeps so many entries."""
+    newest = deque[Entry](maxlen=kept)
     for item in items:
         judge.take(item)
+        if kept is not None and isinstance(item, Entry):
+            newest.append(item)
+            judge.forget_before(newest[0].seq, newest[0].mono)
     judge.settle()
 
 

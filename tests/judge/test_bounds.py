@@ -18,10 +18,11 @@ from probe.judge.rules.catalogue import Rule, catalogue
 from probe.judge.trace.rules import RuleFunction
 from probe.judge.verdicts import Verdict
 from probe.views.retention import Retention
+from probe.views.values import Exchange, Message
 
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN
 from .dialogues import LegacyTask
-from .logs import HEADER, Log, judged
+from .logs import HEADER, Log, judge_all, judged
 
 Invents: TypeAlias = Callable[[Any, int], None]
 
@@ -108,14 +109,15 @@ def _small() -> Iterator[None]:
         force_setattr(BOUNDS, name, value)
 
 
-def _size(judge: Judge) -> int:
-    """How many objects a judge holds, without code and the catalogue."""
+def _size(judge: Judge, of: type | tuple[type, ...] = object) -> int:
+    """How many objects of some types a judge holds, without code and the catalogue."""
     apart = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, Rule, RuleFunction)
     seen, waiting = {id(judge.catalogue), id(FUNCTIONS)}, [judge]
     count = 0
     while waiting:
-        count += 1
-        new = [each for each in gc.get_referents(waiting.pop()) if id(each) not in seen and not isinstance(each, apart)]
+        one = waiting.pop()
+        count += isinstance(one, of)
+        new = [each for each in gc.get_referents(one) if id(each) not in seen and not isinstance(each, apart)]
         for each in new:
             if id(each) not in seen:
                 seen.add(id(each))
@@ -123,31 +125,40 @@ def _size(judge: Judge) -> int:
     return count
 
 
-def _sizes(invent: Invents, of: Callable[[Log], Any]) -> Iterator[int]:
+def _judges(
+    invent: Invents, of: Callable[[Log], Any], retention: Retention | None = LITTLE, kept: int | None = None
+) -> Iterator[Judge]:
     for times in (200, 400):
         log = Log()
         client = of(log)
         for number in range(times):
             invent(client, number)
         log.idle(1_000)
-        judge = Judge(catalogue(), FUNCTIONS, retention=LITTLE)
+        judge = Judge(catalogue(), FUNCTIONS, retention=retention)
         judge.begin(HEADER)
-        for item in log.items:
-            judge.take(item)
-        judge.settle()
+        judge_all(judge, log.items, kept)
         assert all(not each.broken for each in judge.subjects), [each.broken for each in judge.subjects]
-        yield _size(judge)
+        yield judge
 
 
 @pytest.mark.parametrize("what", INVENTIONS)
 def test_twice_as_much_in_one_session_takes_no_more_room(what: str) -> None:
-    small, large = _sizes(INVENTIONS[what], lambda log: log.http().session())
+    small, large = map(_size, _judges(INVENTIONS[what], lambda log: log.http().session()))
     assert large < 1.1 * small, (small, large)
 
 
 @pytest.mark.parametrize("what", CLIENTS)
 def test_twice_as_many_clients_of_one_name_take_no_more_room(what: str) -> None:
-    small, large = _sizes(CLIENTS[what], lambda log: log)
+    small, large = map(_size, _judges(CLIENTS[what], lambda log: log))
+    assert large < 1.1 * small, (small, large)
+
+
+# What nobody answers stays, within `Retention`.
+@pytest.mark.parametrize("what", sorted(INVENTIONS.keys() - {"tokens", "questions"}))
+def test_the_log_of_a_room_bounds_the_views_that_its_judge_keeps(what: str) -> None:
+    force_setattr(BOUNDS, "views", 5_000)
+    judges = _judges(INVENTIONS[what], lambda log: log.http().session(), None, kept=50)
+    small, large = (_size(judge, (Message, Exchange)) for judge in judges)
     assert large < 1.1 * small, (small, large)
 
 
@@ -277,13 +288,16 @@ PASTS: list[tuple[str, Verdict, Callable[[Log], None]]] = [
 def test_what_made_room_accuses_nobody(rule: str, verdict: Verdict, story: Callable[[Log], None]) -> None:
     log = Log()
     story(log)
-    large, small = (judged(log, retention=each, settings={"keep_alive_s": 1.0})["acme"] for each in (None, LITTLE))
+    settings = {"keep_alive_s": 1.0}
+    large = judged(log, settings=settings)["acme"]
     assert large[rule] is verdict, (large[rule], large.remarks[rule])
-    assert small[rule] in (verdict, UNCLEAR), (small[rule], small.remarks[rule])
-    # A client that did right is not in doubt.
-    assert small[rule] is verdict or verdict > UNCLEAR, small.remarks[rule]
-    assert small.measured[rule] == large.measured[rule]
-    assert small.faults.items() <= large.faults.items(), small.faults
+    for options in ({"retention": LITTLE}, {"kept": 10}):
+        small = judged(log, settings=settings, **options)["acme"]
+        assert small[rule] in (verdict, UNCLEAR), (small[rule], small.remarks[rule])
+        # A client that did right is not in doubt.
+        assert small[rule] is verdict or verdict > UNCLEAR, small.remarks[rule]
+        assert small.measured[rule] == large.measured[rule]
+        assert small.faults.items() <= large.faults.items(), small.faults
 
 
 def _reports_after_others(log: Log, others: int, *, answered: bool = False, on_last: bool = False) -> None:

@@ -10,11 +10,10 @@ from probe.judge.rules.catalogue import catalogue
 from probe.judge.verdicts import Verdict
 from probe.log import events
 from probe.log.context import Context
-from probe.log.event_log import Entry
 
 from ..support.rows import each
 from .checks import FAIL, PASS, SILENT, UNCLEAR, WARN, check, play
-from .logs import HEADER, Http, HttpSession, Log, judged
+from .logs import HEADER, Http, HttpSession, Log, judge_all, judged
 
 LEGACY: Final = ["2025-03-26", "2025-06-18", "2025-11-25"]
 REINITIALIZE, DEAD, AS_GIVEN = "session.reinitialize-without-id", "session.dead-id-abandoned", "session.id-as-given"
@@ -310,10 +309,7 @@ def test_the_judge_of_a_room_knows_the_newest_ended_sessions_and_accuses_nobody_
         named[name] = list(range(before + 1, log.seq + 1))
     judge = Judge(catalogue(), FUNCTIONS)
     judge.begin(HEADER)
-    for item in log.items:
-        judge.take(item)
-        if isinstance(item, Entry) and item.seq % 100 == 0:
-            judge.forget_before(item.seq - 50)
+    judge_all(judge, log.items, kept=50)
     judge.settle(everything=True)
     (subject,) = judge.subjects
     (evidence,) = (each for each in subject.tallies[AFTER].evidence if each.verdict is WARN)

@@ -352,7 +352,7 @@ class Reader:
         self.read += 1
         self._clock.takes(0.001)
 
-    def forget_before(self, _first: int) -> None:
+    def forget_before(self, _first: int, _at: float) -> None:
         self._clock.takes(self._forgets_s)
 
 

@@ -43,6 +43,8 @@ from .verdicts import Verdict
 # Seconds and entries of the log after which the rules are asked.
 _BATCH_S: Final = 1.0
 _MOST_ENTRIES: Final = 300
+# Clients looked at in one sweep: each has some 60 series of opportunities.
+_SWEPT: Final = 16
 _MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped})
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
@@ -111,6 +113,7 @@ class Judge:
         self._clients = Clients(most_subjects, self._waits.forget)
         self._batch_ends = NEVER
         self._newest = NEVER
+        self._swept = 0
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
@@ -210,12 +213,21 @@ class Judge:
         for subject in self.subjects:
             subject.end = None
 
-    def forget_before(self, first: int) -> None:
-        """The log keeps no entry before `first`: ask the rules, then let go of what is over there."""
-        if first > self._first:
-            self._first = first
-            self.settle()
-            self._views.forget_before(first + self._log.offset, all_over=True)
+    def forget_before(self, first: int, at: float) -> None:
+        """The log keeps no entry before `first`, which is of the time `at`: ask the rules, then let go of what is over.
+
+        So the bound of the bytes of a log bounds what its judge keeps, too, beside the newest `Bounds.left`
+        opportunities of each kind. To be called about every 100 entries.
+        """
+        if first <= self._first:
+            return
+        self._first = first
+        self.settle()
+        self._views.forget_before(first + self._log.offset, all_over=True)
+        subjects = self.subjects
+        for _ in range(min(_SWEPT, len(subjects))):
+            self._swept = (self._swept + 1) % len(subjects)
+            subjects[self._swept].forget_before(at)
 
     def let_go(self) -> None:
         """Let go of everything, as nobody uses it any more. Called once, at the end."""

@@ -122,7 +122,8 @@ class JudgeService:
         self._began = self._processor_s()
         # The bound of several logs together bounds what their judges keep, too.
         if self._log.is_shared:
-            self._judge.forget_before(self._log.first)
+            first = self._log.entry(self._log.first)
+            self._judge.forget_before(self._log.first, self._clock.now() if first is None else first.mono)
 
     def _missed(self, first: int, last: int) -> None:
         self._judge.take(Gap(first, last))

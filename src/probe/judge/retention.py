@@ -26,6 +26,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     `compared`: the newest views among which a rule looks for an equal one, as an excuse or for a pattern: calls,
     returns to a stream, sessions, rounds without a retry.
 
+    `left`: the newest opportunities of a kind where the log has let their entries go (`Judge.forget_before`).
+
     Of all clients together:
 
     `waiting`: rules that wait, and exchanges and pages whose client is not known yet.
@@ -36,6 +38,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     parts: int = 200
     searched: int = 64
     compared: int = 200
+    left: int = 20
     waiting: int = 20_000
 
 

@@ -119,8 +119,8 @@ class Contents:
         holder.parsed = content
         self._holders.append((holder, content.size))
         self._bytes += content.size
-        # The newest one is kept, however large it is.
-        while self._bytes > self._most_bytes and len(self._holders) > 1:
+        # The newest one is kept, however large it is. Messages that were forgotten meanwhile are not.
+        while len(self._holders) > 1 and (self._bytes > self._most_bytes or self._holders[0][0].parsed is None):
             oldest, size = self._holders.popleft()
             oldest.parsed = None
             self._bytes -= size

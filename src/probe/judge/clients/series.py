@@ -38,11 +38,20 @@ class Series(Generic[View]):
         self.views.append(view)
         # Half of them at once, as a list moves all that stays.
         if len(self.times) > self._full:
-            half = self._full // 2
-            self.forgot = self.times[half - 1]
-            self._gone += half
-            del self.times[:half]
-            del self.views[:half]
+            self._forget(self._full // 2)
+
+    def forget_before(self, at: float) -> None:
+        """Let go of the views before a time, but not of the newest `left`."""
+        spare = len(self.times) - BOUNDS.left
+        if spare > 0:
+            self._forget(min(spare, bisect_left(self.times, at)))
+
+    def _forget(self, oldest: int) -> None:
+        if oldest:
+            self.forgot = self.times[oldest - 1]
+            self._gone += oldest
+            del self.times[:oldest]
+            del self.views[:oldest]
 
     def between(self, since: float, until: float, most: int | None = None) -> Sequence[View]:
         """The views of a window, oldest first; at most so many."""

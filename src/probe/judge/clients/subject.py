@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from ...log.bounded import Newest
@@ -62,6 +62,10 @@ class _ByMethod:
                 return
             known = self._methods[kind, method] = Series()
         known.add(at, view)
+
+    def forget_before(self, at: float) -> None:
+        for series in chain(self._all.values(), self._methods.values(), self._others.values()):
+            series.forget_before(at)
 
     def of(self, kind: Kind[Any], method: str | None) -> Series[Any] | None:
         if method is None:
@@ -257,6 +261,13 @@ class Subject:
                     scoped = _ByMethod()
                     self._scoped.store(scope, scoped)
                 scoped.add(kind, in_scope, method, at, view)
+
+    def forget_before(self, at: float) -> None:
+        """Let go of opportunities and acts before a time: a query for them is undecided then."""
+        for known in chain((self._series,), self._scoped.values()):
+            known.forget_before(at)
+        for acts in self._acts.values():
+            acts.forget_before(at)
 
     def remember(self, kind: Kind[Any]) -> None:
         """Functions that are asked `after` such an opportunity are asked from now on."""
