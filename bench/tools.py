@@ -26,15 +26,21 @@ _SECOND_ID = FIRST_ID + 4_000_000
 # wrk gives a request up after so long; with 256 clients of a slow server one waits for half a second.
 _TIMEOUT_S = 30
 
-# Runs once for each request, so it does nothing but count: the rest of the request is ready. A session is no
-# connection's own: each request is of the next one.
+# `request` runs once for each request, so it does nothing but count: the rest is ready. A session is no connection's
+# own: each request is of the next one of its group. `setup` runs once for each thread, before it begins.
 _SCRIPT = """
 local heads, tail, ids, n = {%s}, %s, {}, 0
+local in_group, groups = %d, 0
 for each = 1, #heads do ids[each] = %d end
+setup = function(thread)
+  thread:set("before", groups * in_group)
+  groups = groups + 1
+end
 request = function()
-  n = n %% #heads + 1
-  ids[n] = ids[n] + 1
-  return heads[n] .. ids[n] .. tail
+  n = n %% in_group + 1
+  local each = before + n
+  ids[each] = ids[each] + 1
+  return heads[each] .. ids[each] .. tail
 end
 done = function(summary, latency)
   local errors = summary.errors
@@ -57,17 +63,20 @@ class Calls:
 
 async def calls(running: Running, clients: int, *, warm_up_s: float, window_s: float) -> Calls:
     """So many clients call again and again. Raises `WrongAnswerError` for whatever is not the tool's answer."""
-    load = Load(running.port, running.server.echo, await _clients(running, clients), clients)
+    load = Load(running.port, running.server.echo, [await _clients(running, clients)], clients)
     return await load.calls(running.cpu_s, warm_up_s=warm_up_s, window_s=window_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Calls of a tool in the name of some clients, in turn, over so many connections."""
+    """Calls of a tool in the name of some clients, over so many connections.
+
+    The `groups` are of one size, and each has the same part of the connections, on which its clients call in turn.
+    """
 
     port: int
     tool: Tool
-    clients: Sequence[Client]
+    groups: Sequence[Sequence[Client]]
     connections: int
 
     async def calls(self, processor_s: Callable[[], float], *, warm_up_s: float, window_s: float) -> Calls:
@@ -84,16 +93,17 @@ class Load:
 
     def command(self, seconds: float, script: str) -> list[str]:
         """wrk for so long."""
-        common = ["wrk", "--threads=1", f"--connections={self.connections}", f"--timeout={_TIMEOUT_S}s"]
-        return [*common, f"--script={script}", _duration(seconds), f"http://127.0.0.1:{self.port}/mcp"]
+        clients = [f"--threads={len(self.groups)}", f"--connections={self.connections}", f"--timeout={_TIMEOUT_S}s"]
+        return ["wrk", *clients, f"--script={script}", _duration(seconds), f"http://127.0.0.1:{self.port}/mcp"]
 
     @contextmanager
     def script(self, first_id: int) -> Iterator[str]:
-        """The name of a file by which wrk sends a call of each client in turn."""
-        parts = [client.numberless(self.tool) for client in self.clients]
+        """The name of a file by which wrk sends a call of each client of a group in turn."""
+        (in_group,) = {len(group) for group in self.groups}
+        parts = [client.numberless(self.tool) for group in self.groups for client in group]
         heads = ",".join(_lua(head) for head, _ in parts)
         with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
-            file.write(_SCRIPT % (heads, _lua(parts[0][1]), first_id))
+            file.write(_SCRIPT % (heads, _lua(parts[0][1]), in_group, first_id))
             file.flush()
             yield file.name
 
@@ -104,7 +114,7 @@ async def calling(running: Running, clients: int) -> AsyncIterator[None]:
     if not clients:
         yield
         return
-    load = Load(running.port, running.server.echo, await _clients(running, clients), clients)
+    load = Load(running.port, running.server.echo, [await _clients(running, clients)], clients)
     with load.script(FIRST_ID) as script:
         command = load.command(_FOREVER_S, script)
         process = await trio.lowlevel.open_process(command, stdout=subprocess.DEVNULL)
