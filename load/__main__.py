@@ -14,7 +14,6 @@ import resource
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +64,8 @@ SETTINGS: dict[str, Any] = {
 async def _flooded(
     server: Target, name: str, seconds: float, share: float, hostile: str, others: Sequence[str]
 ) -> Found:
+    paths = [hostile, *others] if others else []
+    await rooms.read_by_judges(server, paths)
     before, usual = await server.figures()
     peak = before
     found: dict[str, Any] = {}
@@ -85,6 +86,7 @@ async def _flooded(
             nursery.start_soon(visited)
             await run()
         beside.cancel_scope.cancel()
+    await rooms.read_by_judges(server, paths)
     after, left = await _settled(server, before, usual)
     late = found["late_ms"]
     return Found(
@@ -137,7 +139,9 @@ async def _measure_rooms(options: argparse.Namespace, cores: Cores) -> tuple[lis
         _note("\n".join(lines))
     if options.rooms:
         of_rooms = {"rooms": "only", "room_idle_s": 8, "max_rooms": options.rooms + _MORE_ROOMS}
-        settings = SETTINGS | of_rooms | {"event_log_events": 100, "call_records": 100}
+        # The logs of all rooms are full together.
+        logs = {"event_log_events": 100, "event_log_bytes": 256 * 1024 * 1024, "call_records": 100}
+        settings = SETTINGS | of_rooms | logs
         async with target(settings, cores) as server, rooms.in_use(server, options.rooms) as paths:
             found = await _all_floods(server, options, list(floods.IN_ROOM), paths[0], paths[1:])
     return lines, found, wrong
@@ -148,18 +152,13 @@ async def _all_floods(
 ) -> list[Found]:
     found = []
     # Two rounds, of which the second counts: what the first one made the process grow to is no leak, unless the
-    # second does it again. By then others may have what the first one left free, so one that has grown comes again.
+    # second does it again.
     lengths = floods.lengths(options.only or names, options.seconds / 2)
     for counts in (False, True):
         for name, seconds in lengths.items():
             _note(name if counts else f"warming up: {name}")
-            run = partial(_flooded, server, name, seconds, options.share, hostile, others)
-            one = await run()
-            if counts:
-                if one.grown_mb > options.margin_mb:
-                    _note(f"again: {name}")
-                    one = one.with_memory_of(await run())
-                found.append(one)
+            one = await _flooded(server, name, seconds, options.share, hostile, others)
+            found += [one] * counts
     return found
 
 

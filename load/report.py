@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +44,6 @@ class Found:
         """How much more memory there is in use than before."""
         return (self.after - self.before) / _MB
 
-    def with_memory_of(self, again: Found) -> Found:
-        """The same with the memory of another run of it, which came next, and the faults of both.
-
-        What the second can use again is not lost; a leak grows again.
-        """
-        left = Counter(self.left) + Counter(again.left)
-        failed = Counter(self.failed) + Counter(again.failed)
-        memory = {name: getattr(again, name) for name in ("before", "peak", "after")}
-        served = min(self.served, again.served)
-        p99, longest = max(self.late_p99, again.late_p99), max(self.late_max, again.late_max)
-        one = replace(self, served=served, late_p99=p99, late_max=longest, **memory)
-        return replace(one, left=dict(left), failed=dict(failed))
-
 
 def faults(found: Sequence[Found], *, aim_ms: float, margin_mb: float) -> Iterator[str]:
     """Each thing that is not as it should be, as a sentence."""
@@ -70,7 +56,7 @@ def faults(found: Sequence[Found], *, aim_ms: float, margin_mb: float) -> Iterat
             yield f"{one.flood}: the client beside it was not served: {_kinds(one.failed)}, answered {one.served} times"
         if one.late_p99 > aim_ms:
             yield f"{one.flood}: the client beside it waited {one.late_p99:.0f} ms (p99); the aim is {aim_ms:g} ms"
-    if (grown := sum(one.grown_mb for one in found)) > 2 * margin_mb:
+    if found and (grown := (found[-1].after - found[0].before) / _MB) > 2 * margin_mb:
         yield f"all floods together: memory is {grown:.1f} MB above what it was; the margin is {2 * margin_mb:g} MB"
 
 

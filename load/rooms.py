@@ -26,8 +26,9 @@ OPEN_MS = 5.0
 _AT_ONCE = 8
 # Beyond the addresses of the clients of a flood.
 _FIRST = 1 << 21
-# Each has some eight entries of the hundred that a room keeps here.
-_CALLS = 15
+# Each has nine entries of the hundred that a room keeps here. Its judge reads them all and keeps what it knows of the
+# newest twenty calls, and of the hundred entries.
+_CALLS, _READ_EACH = 40, 10
 _KB = 1e3
 _VISITS_PER_SECOND = 20
 _FIRST_S, _THERE_S = 3.0, 10.0
@@ -110,6 +111,29 @@ async def ended(server: Target, paths: Sequence[str]) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(_AT_ONCE):
             nursery.start_soon(worker)
+
+
+async def read_by_judges(server: Target, paths: Sequence[str]) -> None:
+    """Have the judge of each of these rooms read its whole log. Raises `BrokenResponseError` if one does not.
+
+    A judge reads in spare time and keeps 3.5 kB of each call: what it reads during a flood would look like a leak.
+    """
+    left = iter(paths)
+
+    async def worker() -> None:
+        async with Connection(server.port) as connection:
+            for number, path in enumerate(left, _FIRST):
+                await _read_by_judge(connection, wire.Client.numbered(number, path))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(_AT_ONCE):
+            nursery.start_soon(worker)
+
+
+async def _read_by_judge(connection: Connection, client: wire.Client) -> None:
+    head, _ = await connection.exchange(wire.request("GET", client, {}, "/api/judge?verdict=FAIL"))
+    if head.status != 200:
+        raise BrokenResponseError(f"a room has no report: {head.status}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +226,16 @@ def room_path(made: bytes) -> str:
 async def in_use(server: Target, count: int) -> AsyncIterator[Sequence[str]]:
     """So many rooms, with an open subscription in each while the block runs, so that none ends; gives their paths.
 
-    Each has had calls that fill its log: otherwise the filling would look like a leak.
+    The first is for floods. Each has had calls that fill its log, by the client that calls there beside the floods:
+    otherwise the filling of the log, and of what the judge keeps of that client, would look like a leak.
     """
-    paths: list[str] = []
-    numbers = iter(range(_FIRST, _FIRST + count))
+    paths = [""] * count
+    places = iter(range(count))
 
     async def worker(stack: AsyncExitStack) -> None:
-        for number in numbers:
+        for place in places:
             connection = await stack.enter_async_context(Connection(server.port))
-            paths.append(await _used(connection, number))
+            paths[place] = await _used(server, connection, place)
 
     async with AsyncExitStack() as stack:
         async with trio.open_nursery() as nursery:
@@ -219,12 +244,16 @@ async def in_use(server: Target, count: int) -> AsyncIterator[Sequence[str]]:
         yield paths
 
 
-async def _used(connection: Connection, number: int) -> str:
+async def _used(server: Target, connection: Connection, place: int) -> str:
     """The path of a new room, with a full log; the connection has a subscription then. Raises `BrokenResponseError`."""
-    path, _ = await _opened(connection, wire.Client.numbered(number))
-    client = wire.Client.numbered(number, path)
+    path, _ = await _opened(connection, wire.Client.numbered(_FIRST + place))
+    client = wire.Client.numbered(max(0, place - 1), path)
     for id in range(_CALLS):
-        await connection.exchange(wire.modern("tools/call", {"name": "simple_tool", "arguments": {}}, client, id))
+        # A connection of its own, as the client beside the floods does it: each has its place in what the judge keeps.
+        async with Connection(server.port) as calling:
+            await calling.exchange(wire.modern("tools/call", {"name": "simple_tool", "arguments": {}}, client, id))
+        if id % _READ_EACH == 0:
+            await _read_by_judge(connection, client)
     listening = {"notifications": {"toolsListChanged": True}}
     head = await connection.open(wire.modern("subscriptions/listen", listening, client, 1))
     if head.status != 200:

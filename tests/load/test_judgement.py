@@ -49,22 +49,6 @@ def test_what_grows_a_little_each_time_is_found_too() -> None:
     assert told.startswith("all floods together: memory is 60.0 MB above")
 
 
-def test_a_flood_that_can_use_again_what_it_left_has_not_grown() -> None:
-    first = replace(FINE, after=130_000_000)
-    again = replace(FINE, before=130_000_000, peak=150_000_000, after=131_000_000)
-    assert sentences(first) != []
-    assert sentences(first.with_memory_of(again)) == []
-    (told,) = sentences(first.with_memory_of(replace(again, after=160_000_000)))
-    assert "memory is 30.0 MB above" in told
-
-
-def test_a_flood_that_came_twice_has_the_faults_of_both() -> None:
-    told = sentences(replace(FINE, left={"a": 1}).with_memory_of(replace(FINE, failed={"503": 1})))
-    assert len(told) == 2
-    (late,) = sentences(FINE.with_memory_of(replace(FINE, late_p99=1500.0)))
-    assert "waited 1500 ms" in late
-
-
 def test_the_table_has_the_run_before_in_parentheses(tmp_path: Path) -> None:
     file = tmp_path / "new" / "load.json"
     assert load(file) == {}
