@@ -13,7 +13,7 @@ from probe.log.event_log import Entry, Gap
 from probe.wire.revisions import LEGACY
 
 from ..support.rows import each, row
-from . import test_cancel, test_elicit, test_mrtr, test_ping, test_roots, test_tasks
+from . import test_cancel, test_elicit, test_mrtr, test_ping, test_roots, test_tasks, test_tasksx
 from .checks import FAIL, WAYS, Way, play
 from .dialogues import CALL, STATE
 from .logs import MODERN, Asked, HttpSession, Log, Pipe, judged, recorded
@@ -580,3 +580,15 @@ def test_a_cancellation_without_an_id_is_as_little_a_fault_where_its_revision_is
     for holed, lost in holes(log):
         with row(without=lost):
             assert all(client["cancel.shape"] < FAIL for client in judged(holed, only=["cancel.shape"]).values())
+
+
+@each("script, before", [(test_tasksx.polls_for(310), "gap"), (f"{test_tasksx.polls_for(30)} end", "round, gap")])
+def test_a_task_whose_handle_is_missing_may_be_followed_as_it_was_declared(script: str, before: str) -> None:
+    """With the call its capabilities are missing, and those of a request for the task may be more."""
+    log = test_tasksx.lived(f"wants {script}", before=before)
+    accuses_nobody(log, "tasksx.update", ["tasksx.update"], {})
+    for place in range(30):
+        for count in (3, 5, 9):
+            holed = recorded([*log.items[:place], *log.items[place + count :]])
+            with row(place=place, count=count):
+                accuses_nobody(holed, "tasksx.update", ["tasksx.update"], {})

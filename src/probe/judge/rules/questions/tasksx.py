@@ -135,7 +135,7 @@ def updates_task(question: Question, trace: Trace) -> Finding | None:
     if ended < until:
         return _judge_end(question, task, had, ended, trace)
     trace.sure.had_time(had, "person_s", on=task.work)
-    if trace.gap_in(task.created or had, until):
+    if trace.gap_in(task.created or NEVER, until):
         return UNCLEAR("tasks/update may be among the entries that are missing")
     told = task.told.last_before(until)
     if task.requests[_GET].has(until - patience(None if told is None else told.poll_s, trace), until):
@@ -147,7 +147,7 @@ def _judge_end(question: Question, task: TaskView, had: float, ended: float, tra
     replies = trace.seen.all(REPLY, question.method, until=ended)[-BOUNDS.searched :]
     took = min((each.at - each.question.had for each in replies if each.question.task is None), default=None)
     polled = task.requests[_GET].last_before(ended)
-    if took is None or polled is None or trace.gap_in(task.created or had, ended):
+    if took is None or polled is None or trace.gap_in(task.created or NEVER, ended):
         return UNCLEAR("the task ended before tasks/update came")
     if min(polled.at, ended) - had <= max(_TWICE * took, trace.allowances.answer_s):
         return UNCLEAR("the task ended before tasks/update came")
