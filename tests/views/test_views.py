@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from probe.log import events, ndjson
+from probe.log.bounded import SWEPT
 from probe.log.context import Context
 from probe.log.event_log import Entry
 from probe.log.ndjson import End, Header
@@ -432,6 +433,22 @@ def test_streams_refusals_tasks_and_hosts_go_with_the_entries_of_a_room_and_stay
     assert "stays" in views.hosts
     kept = [len(views.streams) + len(views.past_streams), *map(len, (views.refusals.rows, views.tasks, views.hosts))]
     assert all(number < 10 for number in kept) if all_over else min(kept) >= 100, kept
+
+
+def test_a_room_keeps_a_bounded_number_of_views_whose_end_was_missed() -> None:
+    log = Log(audited=False, unfinished=50)
+    log.initialize()
+    for number in range(2, 502):
+        asked = log.request(number, number)
+        place: dict[str, Any] = {"connection": "tcp1", "exchange": number, "session": "s1", "call": f"c{number}"}
+        log.add(started(number), asked, **place)
+        log.add(events.StreamOpened("response"), asked, **place, stream=f"p{number}")
+        log.views.missed()
+        log.views.forget_before(len(log.entries) - 20, all_over=True)
+    views = log.views
+    kept = list(map(len, (views.messages, views.exchanges, views.streams, views.calls.named)))
+    assert min(kept) >= 50
+    assert max(kept) <= 50 + 20 + SWEPT
 
 
 def sessions_come_and_go(log: Log, *, all_over: bool) -> None:

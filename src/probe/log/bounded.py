@@ -33,10 +33,13 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
         self[key] = value
         return self.popitem(last=False)[1] if len(self) > self._most else None
 
-    def sweep(self, is_old: Callable[[_Value], bool], is_over: Callable[[_Value], bool]) -> list[_Value]:
-        """Remove the old items at the front that are over. Old items that are not over go to the end.
+    def sweep(
+        self, is_old: Callable[[_Value], bool], is_over: Callable[[_Value], bool], most: int | None = None
+    ) -> list[_Value]:
+        """Remove the old items at the front that are over; where there are more than `most`, the others, too.
 
-        Each call looks at `SWEPT` at most, so that many lasting items are not looked at again and again.
+        Old items that stay go to the end. Each call looks at `SWEPT` at most, so that many lasting items are not looked
+        at again and again.
         """
         gone = list[_Value]()
         for _ in range(min(len(self), SWEPT)):
@@ -44,7 +47,7 @@ class Newest(OrderedDict[_Key, _Value], Generic[_Key, _Value]):
             value = self[key]
             if not is_old(value):
                 break
-            if is_over(value):
+            if is_over(value) or (most is not None and len(self) > most):
                 del self[key]
                 gone.append(value)
             else:

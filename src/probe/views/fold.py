@@ -160,18 +160,22 @@ class Views:
 
         Calls, tasks, tool hosts, sessions, pipes and clients go only with `all_over`. Without it they outlive their
         entries, as do the rows of refusals and of streams that are over: tables show them.
-        To be called about every 100 entries. Views still open stay, within the bounds of `retention`.
+        To be called about every 100 entries. Views still open stay, within the bounds of `retention`; with `all_over`
+        there are `unfinished` of a kind at most, beside those that the log has entries of.
         """
         # A message is found by its exchange, so messages go first.
-        self._messages.forget_before(first)
-        self._streams.forget_before(first, all_over=all_over)
+        # A judge that the log has overtaken has not taken the entry `first` yet.
+        most = max(0, self.last - first) + self.retention.unfinished if all_over else None
+        self._messages.forget_before(first, most)
+        self._streams.forget_before(first, most, all_over=all_over)
         if all_over:
             self.refusals.forget_before(first)
             self._hosts.forget_before(first)
             self._forget_tasks_before(first)
-        for exchange in self.exchanges.sweep(lambda each: each.began.seq < first, lambda each: _is_over(each, first)):
+        old = self.exchanges.sweep(lambda each: each.began.seq < first, lambda each: _is_over(each, first), most)
+        for exchange in old:
             self._leave_exchange(exchange)
-        for call in self.calls.forget_before(first) if all_over else ():
+        for call in self.calls.forget_before(first, most) if all_over else ():
             self._let_go(call)
         self.peers.forget_before(first, all_over=all_over)
 

@@ -91,14 +91,14 @@ class Messages:
         self._light = max(0, self._light - 1)
         self._let_go(self._kept.popleft())
 
-    def forget_before(self, first: int) -> None:
-        """Let go of messages before the entry `first` that are over."""
+    def forget_before(self, first: int, most: int | None) -> None:
+        """Let go of messages before the entry `first` that are over; beyond `most` messages, of the others, too."""
         kept = self._kept
         for _ in range(min(len(kept), SWEPT)):
             # Most requests have their answer before `first`, too; the others go to the end.
             if kept[0].entry.seq >= first - SWEPT:
                 break
-            if _is_over(kept[0], first):
+            if _is_over(kept[0], first) or (most is not None and len(kept) > most):
                 self._drop_oldest()
             else:
                 self._light = max(0, self._light - 1)

@@ -30,6 +30,9 @@ class Retention(Struct, frozen=True, kw_only=True):
     `ended_sessions`: sessions that were closed before the first entry of their log, where calls go with their entries,
     too. A late request may name one, and is judged by its end.
 
+    `unfinished`: of each kind, messages, exchanges, streams and waiting requests without an end there, whose entries
+    the log has let go: some hundred are in flight in a room, and the end of others was missed.
+
     `modern_clients`: sessions of modern clients there, if the log has no entry of them any more: as many as the server
     knows.
 
@@ -68,6 +71,7 @@ class Retention(Struct, frozen=True, kw_only=True):
     connections: int = 20_000
     sessions: int = 20_000
     ended_sessions: int = 100
+    unfinished: int = 500
     modern_clients: int = 1_000
     tasks: int = 20_000
     clients: int = 20_000

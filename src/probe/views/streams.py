@@ -52,9 +52,12 @@ class Streams:
     def find(self, context: Context) -> Stream | None:
         return None if context.stream is None else self.live.get((context.session, context.stream))
 
-    def forget_before(self, first: int, *, all_over: bool) -> None:
-        """Let go of ended streams opened before the entry `first`; they are in `past` then, unless `all_over`."""
-        for stream in self.live.sweep(lambda each: each.opened.seq < first, _is_read):
+    def forget_before(self, first: int, most: int | None, *, all_over: bool) -> None:
+        """Let go of ended streams opened before the entry `first`; they are in `past` then, unless `all_over`.
+
+        Beyond `most` streams, of the others, too.
+        """
+        for stream in self.live.sweep(lambda each: each.opened.seq < first, _is_read, most):
             self._leave(stream, past=not all_over)
 
     def _leave(self, stream: Stream, *, past: bool = True) -> None:

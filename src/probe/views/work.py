@@ -313,10 +313,11 @@ class Calls:
             return None
         return self._gone(self._over.store(call.name, call))
 
-    def forget_before(self, first: int) -> list[Call]:
+    def forget_before(self, first: int, most: int | None) -> list[Call]:
         """Remove the calls that ended before the entry `first`; returns them.
 
-        One without a row stays while its request is kept, which may yet be asked about it.
+        One without a row stays while its request is kept, which may yet be asked about it. Beyond `most` of these, the
+        others go, too.
         """
         gone = list[Call]()
         for call in self.listed.values():
@@ -329,6 +330,7 @@ class Calls:
         gone += self._others.sweep(
             lambda each: each.began.seq < first,
             lambda each: each.ended is not None and each.ended.seq < first and each.request is None,
+            most,
         )
         for call in gone:
             self._gone(call)
