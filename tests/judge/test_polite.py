@@ -169,11 +169,12 @@ def test_lists(way: Way, times: int, every: float, verdict: Verdict) -> None:
 
 
 @each("between", ["call", "change", "session", "gap"])
-def test_reasons_to_list_again(between: str) -> None:
+@each("kept", [None, 20])
+def test_reasons_to_list_again(between: str, kept: int | None) -> None:
     log = Log()
-    lists(log, 40, 1, between)
+    lists(log, 100, 1, between)
     log.idle(61)
-    check(log, LISTS, SILENT)
+    check(log, LISTS, SILENT, kept=kept)
 
 
 def test_in_the_modern_era_the_answers_say_how_long_they_may_be_kept() -> None:

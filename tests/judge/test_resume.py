@@ -221,6 +221,7 @@ def test_an_equal_call_excuses_a_client_that_made_many_others_since() -> None:
     log.idle(60)
     check(log, AGAIN, SILENT, only={AGAIN})
     check(log, AGAIN, UNCLEAR, only={AGAIN}, retention=Retention(messages=100))
+    check(log, AGAIN, UNCLEAR, only={AGAIN}, kept=100)
 
 
 def test_equal_calls_side_by_side() -> None:

@@ -34,6 +34,15 @@ def test_the_id_of_a_session_in_the_address(revisions: list[str], place: str, ve
     check(log, "security.session-id-kept", verdict)
 
 
+def test_the_id_may_be_of_a_session_that_went_with_the_log_of_a_room() -> None:
+    log = Log()
+    client = log.http()
+    for revision in ("2025-06-18", *["2025-11-25"] * 30):
+        client.session(revision).close()
+    client.request_head("GET", query="client=acme&session=[redacted]", session_in_query=True)
+    check(log, "security.session-id-kept", UNCLEAR, only={"security.session-id-kept"}, kept=20)
+
+
 @each(
     "query, path, verdict",
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar
@@ -21,7 +21,7 @@ from .given_up import GivenUp
 from .known import Alike, Known
 from .lines import Lines
 from .moments import ClientEnd, Era, Unreadable, lacks_session
-from .series import ALWAYS, Found, Kind, Series
+from .series import ALWAYS, NEVER, Found, Kind, Series
 from .tokens import Tokens
 
 # Characters of what a client calls itself, where two are told apart by it.
@@ -63,9 +63,8 @@ class _ByMethod:
             known = self._methods[kind, method] = Series()
         known.add(at, view)
 
-    def forget_before(self, at: float) -> None:
-        for series in chain(self._all.values(), self._methods.values(), self._others.values()):
-            series.forget_before(at)
+    def every(self) -> Iterable[Series[Any]]:
+        return chain(self._all.values(), self._methods.values(), self._others.values())
 
     def of(self, kind: Kind[Any], method: str | None) -> Series[Any] | None:
         if method is None:
@@ -110,6 +109,7 @@ class Subject:
     `several` is since when more than one client may have its name, `stranger` when the first message came in a session
     or on a pipe whose beginning the log lacks: nothing says who began that. `gaps` are windows in which entries are
     missing, `limits` those in which a limit of the server disturbed it, `draining` is when the server began to end.
+    `forgot` is the time of the newest opportunity or act that went with the log of a room.
     `is_forgotten` is True once it has made room for others. `had` are the remembered kinds of opportunity that came.
     `ends` are those of its processes, oldest first, and `is_killed` is True after a signal to end; `end` is set where
     nothing more can come. `eras` has the time of the first message of each; `busy` are its open standard streams with
@@ -124,6 +124,7 @@ class Subject:
     gaps: list[tuple[float, float]] = field(default_factory=list)
     several: Doubt | None = None
     stranger: float = ALWAYS
+    forgot: float = NEVER
     limits: list[tuple[float, float]] = field(default_factory=list)
     draining: float | None = None
     ends: list[ClientEnd] = field(default_factory=list)
@@ -263,11 +264,11 @@ class Subject:
                 scoped.add(kind, in_scope, method, at, view)
 
     def forget_before(self, at: float) -> None:
-        """Let go of opportunities and acts before a time: a query for them is undecided then."""
-        for known in chain((self._series,), self._scoped.values()):
-            known.forget_before(at)
-        for acts in self._acts.values():
-            acts.forget_before(at)
+        """Let go of opportunities and acts before a time: up to the newest of these, entries count as missing."""
+        every = (*self._series.every(), *chain.from_iterable(known.every() for known in self._scoped.values()))
+        for series in (*every, *self._acts.values()):
+            series.forget_before(at)
+            self.forgot = max(self.forgot, series.forgot)
 
     def remember(self, kind: Kind[Any]) -> None:
         """Functions that are asked `after` such an opportunity are asked from now on."""

@@ -247,7 +247,11 @@ class Trace:
     # -- doubt
 
     def gap_in(self, since: float, until: float) -> bool:
-        gaps = self.subject.gaps
+        """True if entries of a window are missing, or went with the log of a room: an excuse may have been there."""
+        subject = self.subject
+        if subject.forgot != NEVER and since <= subject.forgot:
+            return True
+        gaps = subject.gaps
         place = bisect_right(gaps, since, key=_end_of)
         return place < len(gaps) and gaps[place][0] < until
 
