@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec.structs import asdict, force_setattr
 
+from probe.judge.clients.subject import Subject
 from probe.judge.judge import Judge
 from probe.judge.retention import BOUNDS
 from probe.judge.rules.all import FUNCTIONS
@@ -298,6 +300,29 @@ def test_what_made_room_accuses_nobody(rule: str, verdict: Verdict, story: Calla
         assert small[rule] is verdict or verdict > UNCLEAR, small.remarks[rule]
         assert small.measured[rule] == large.measured[rule]
         assert small.faults.items() <= large.faults.items(), small.faults
+
+
+def test_a_sweep_ends_behind_a_client_with_many_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    force_setattr(BOUNDS, "places", 1_000)
+    log = Log()
+    for name in ("one", "two", "three", "four"):
+        for _ in range(200):
+            log.http(name).session()
+    judge = Judge(catalogue(), {})
+    judge.begin(HEADER)
+    judge_all(judge, log.items)
+    swept = Counter[str]()
+    forget = Subject.forget_before
+
+    def noted(subject: Subject, at: float) -> int:
+        swept[subject.label] += 1
+        return forget(subject, at)
+
+    monkeypatch.setattr(Subject, "forget_before", noted)
+    for first in range(2, 6):
+        judge.forget_before(first, judge.now)
+        assert swept.total() == first - 1
+    assert swept == dict.fromkeys(("one", "two", "three", "four"), 1)
 
 
 def _reports_after_others(log: Log, others: int, *, answered: bool = False, on_last: bool = False) -> None:

@@ -43,8 +43,9 @@ from .verdicts import Verdict
 # Seconds and entries of the log after which the rules are asked.
 _BATCH_S: Final = 1.0
 _MOST_ENTRIES: Final = 300
-# Clients looked at in one sweep: each has some 60 series of opportunities.
-_SWEPT: Final = 16
+# Series of opportunities after which a sweep ends, behind those of a client: each client has some 60, and some more for
+# each of its sessions. A sweep holds up the calls.
+_SWEPT: Final = 1_000
 _MESSAGES: Final = frozenset({events.MessageReceived, events.MessageEmitted, events.MessageDropped})
 _FORGOTTEN: Final = "the message that decides it has made room for newer ones"
 _DOUBTABLE: Final = (Message, Exchange, Unreadable, Reply, Retry)
@@ -217,17 +218,19 @@ class Judge:
         """The log keeps no entry before `first`, which is of the time `at`: ask the rules, then let go of what is over.
 
         So the bound of the bytes of a log bounds what its judge keeps, too, beside the newest `Bounds.left`
-        opportunities of each kind. To be called about every 100 entries.
+        opportunities of each series. To be called about every 100 entries.
         """
         if first <= self._first:
             return
         self._first = first
         self.settle()
         self._views.forget_before(first + self._log.offset, all_over=True)
-        subjects = self.subjects
-        for _ in range(min(_SWEPT, len(subjects))):
+        subjects, looked_at = self.subjects, 0
+        for _ in subjects:
             self._swept = (self._swept + 1) % len(subjects)
-            subjects[self._swept].forget_before(at)
+            looked_at += subjects[self._swept].forget_before(at)
+            if looked_at >= _SWEPT:
+                break
 
     def let_go(self) -> None:
         """Let go of everything, as nobody uses it any more. Called once, at the end."""

@@ -26,7 +26,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     `compared`: the newest views among which a rule looks for an equal one, as an excuse or for a pattern: calls,
     returns to a stream, sessions, rounds without a retry.
 
-    `left`: the newest opportunities of a kind where the log has let their entries go (`Judge.forget_before`).
+    `left`: the newest opportunities of a kind where the log has let their entries go (`Judge.forget_before`), of each
+    method, and in each session.
 
     Of all clients together:
 

@@ -263,12 +263,17 @@ class Subject:
                     self._scoped.store(scope, scoped)
                 scoped.add(kind, in_scope, method, at, view)
 
-    def forget_before(self, at: float) -> None:
-        """Let go of opportunities and acts before a time: up to the newest of these, entries count as missing."""
-        every = (*self._series.every(), *chain.from_iterable(known.every() for known in self._scoped.values()))
-        for series in (*every, *self._acts.values()):
+    def forget_before(self, at: float) -> int:
+        """Let go of opportunities and acts before a time: up to the newest of these, entries count as missing.
+
+        Returns the number of series that it has looked at.
+        """
+        in_scopes = chain.from_iterable(known.every() for known in self._scoped.values())
+        every = [*self._series.every(), *in_scopes, *self._acts.values()]
+        for series in every:
             series.forget_before(at)
             self.forgot = max(self.forgot, series.forgot)
+        return len(every)
 
     def remember(self, kind: Kind[Any]) -> None:
         """Functions that are asked `after` such an opportunity are asked from now on."""
