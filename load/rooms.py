@@ -97,11 +97,11 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 async def ended(server: Target, paths: Sequence[str]) -> None:
     """End these rooms, each as its owner. Raises `BrokenResponseError` if one does not end."""
-    left = iter(paths)
+    left = iter(enumerate(paths, _FIRST))
 
     async def worker() -> None:
         async with Connection(server.port) as connection:
-            for number, path in enumerate(left, _FIRST):
+            for number, path in left:
                 head, _ = await connection.exchange(
                     wire.request("DELETE", wire.Client.numbered(number), {}, f"{path}/api/room")
                 )
@@ -118,11 +118,11 @@ async def read_by_judges(server: Target, paths: Sequence[str]) -> None:
 
     A judge reads in spare time and keeps 3.5 kB of each call: what it reads during a flood would look like a leak.
     """
-    left = iter(paths)
+    left = iter(enumerate(paths, _FIRST))
 
     async def worker() -> None:
         async with Connection(server.port) as connection:
-            for number, path in enumerate(left, _FIRST):
+            for number, path in left:
                 await _read_by_judge(connection, wire.Client.numbered(number, path))
 
     async with trio.open_nursery() as nursery:
