@@ -159,7 +159,7 @@ def _ended_at(engine: Engine, extract: Extract) -> float | None:
     if opened.is_filtered:
         # The same part again has all entries about its client, but another part may lack some.
         ended_at = (opened.manifest or {}).get("ended_at")
-        return ended_at if isinstance(ended_at, float) and extract == _part_of_file(engine) else None
+        return ended_at if isinstance(ended_at, int | float) and extract == _part_of_file(engine) else None
     newest = engine.log.entry(engine.log.last)
     return None if newest is None else newest.at
 
