@@ -291,6 +291,23 @@ async def test_what_a_room_keeps_beside_its_log_goes_with_its_entries(autojump_c
         assert len(judge.messages) == 0
 
 
+async def test_a_quiet_room_lets_go_of_what_its_log_gives_up_for_other_rooms(autojump_clock: MockClock) -> None:
+    async with house(event_log_bytes=MIB, room_share=1, judge=True) as here:
+        quiet, *others = [await here.open() for _ in range(4)]
+        client = await quiet.legacy()
+        for _ in range(100):
+            await client.tool("simple_tool", {"text": "x" * 500})
+        await trio.sleep(1000)
+        log, views = quiet.engine.log, (quiet.engine.observer._views, quiet.engine.judging._judge._views)  # type: ignore[union-attr]
+        entries, last, kept = len(log), log.last, [len(each.exchanges) for each in views]
+        for room in others:
+            filled(room, MIB)
+        assert (log.last, len(log) < entries // 2) == (last, True)
+        # Nobody asks, and no entry comes.
+        await trio.sleep(1000)
+        assert all(len(each.exchanges) < 0.7 * before for each, before in zip(views, kept, strict=True))
+
+
 async def test_a_room_that_ends_gives_all_back() -> None:
     async with house() as here:
         room = await here.open()

@@ -220,7 +220,7 @@ class Judge:
         So the bound of the bytes of a log bounds what its judge keeps, too, beside the newest `Bounds.left`
         opportunities of each series. To be called about every 100 entries.
         """
-        if first <= self._first:
+        if first < self._first or first == 1:
             return
         self._first = first
         self.settle()

@@ -180,9 +180,12 @@ class EventLog:
             self._shared.weigh(self._give_up, self.bytes)
             self._shared.make_room()
         if self._awaited:
-            self._awaited = False
-            self._readers.unpark_all()
+            self._wake()
         return seq
+
+    def _wake(self) -> None:
+        self._awaited = False
+        self._readers.unpark_all()
 
     def leave_shared(self) -> None:
         if self._shared is not None:
@@ -192,6 +195,8 @@ class EventLog:
     def _give_up(self) -> int:
         # The newest entry goes, too: otherwise a large one in each of many logs would exceed their bound.
         self._make_room(self.bytes * 15 // 16, least=0)
+        if self._awaited:
+            self._wake()
         return self.bytes
 
     def _make_room(self, most_bytes: int, least: int = 1) -> None:
@@ -204,8 +209,9 @@ class EventLog:
         if len(slots) > 2 * kept:
             del slots[: len(slots) - kept]
 
-    async def wait_beyond(self, seq: int) -> None:
-        while self.last <= seq:
+    async def wait_beyond(self, seq: int, first: int | None = None) -> None:
+        """Wait for an entry behind `seq`, or until the log keeps no entry before `first`."""
+        while self.last <= seq and (first is None or self.first < first):
             self._awaited = True
             await self._readers.park()
 

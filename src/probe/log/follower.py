@@ -70,15 +70,26 @@ class LogFollower:
         self._kinds = kinds
         self._pause = pause
         self._position = after
+        self._begun = 0
 
     async def serve(
         self, interval_s: float = _INTERVAL_S, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Look for new entries every `interval_s`, until cancelled."""
+        """Look for new entries every `interval_s`, until cancelled.
+
+        A log that shares a bound with others gives up entries though it gets none. `begin` is called for each piece of
+        these, too.
+        """
         task_status.started()
+        log, first, begun = self._log, self._log.first, self._begun
         while True:
-            await self._log.wait_beyond(self._position)
-            await self.reach(self._log.last)
+            await log.wait_beyond(self._position, first + _PIECE)
+            await self.reach(log.last)
+            gone = (log.first - first) // _PIECE
+            while self._begun - begun < gone and self._position >= log.last:
+                self._begin_piece()
+                await self._pause()
+            first, begun = first + gone * _PIECE, self._begun
             await trio.sleep(interval_s)
 
     async def reach(self, seq: int) -> None:
@@ -92,11 +103,15 @@ class LogFollower:
         while self._position < self._log.last:
             self._take_piece()
 
-    def _take_piece(self) -> None:
+    def _begin_piece(self) -> None:
+        self._begun += 1
         try:
             self._begin()
         except DEFECTS:
             logger.exception("the entries of the event log after %d cannot be prepared for", self._position)
+
+    def _take_piece(self) -> None:
+        self._begin_piece()
         page = self._log.since(self._position, _PIECE)
         if page.gap is not None:
             self._miss(page.gap.first, page.gap.last)

@@ -438,7 +438,7 @@ class ReadLog(EventLog):
         self._readers.unpark_all()
         return self.last
 
-    async def wait_beyond(self, seq: int) -> None:
+    async def wait_beyond(self, seq: int, first: int | None = None) -> None:
         if self.last <= seq:
             await self._readers.park()
 
