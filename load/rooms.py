@@ -29,6 +29,7 @@ _FIRST = 1 << 21
 # Each has nine entries of the hundred that a room keeps here. Its judge reads them all and keeps what it knows of the
 # newest twenty calls, and of the hundred entries.
 _CALLS, _READ_EACH = 40, 10
+_REFUSED_S = 20
 _KB = 1e3
 _VISITS_PER_SECOND = 20
 _FIRST_S, _THERE_S = 3.0, 10.0
@@ -131,9 +132,16 @@ async def read_by_judges(server: Target, paths: Sequence[str]) -> None:
 
 
 async def _read_by_judge(connection: Connection, client: wire.Client) -> None:
-    head, _ = await connection.exchange(wire.request("GET", client, {}, "/api/judge?verdict=FAIL"))
-    if head.status != 200:
-        raise BrokenResponseError(f"a room has no report: {head.status}")
+    status = 429
+    # The room of a flood may have used up its rate, which comes back within six seconds.
+    for _ in range(_REFUSED_S):
+        head, _ = await connection.exchange(wire.request("GET", client, {}, "/api/judge?verdict=FAIL"))
+        status = head.status
+        if status != 429:
+            break
+        await trio.sleep(1)
+    if status != 200:
+        raise BrokenResponseError(f"a room has no report: {status}")
 
 
 @dataclass(frozen=True, slots=True)
