@@ -34,7 +34,7 @@ _KB = 1e3
 _VISITS_PER_SECOND = 20
 _FIRST_S, _THERE_S = 3.0, 10.0
 # To open a room takes more.
-_FASTEST_S = 0.003
+_FASTEST_S = 0.0015
 
 
 @dataclass(frozen=True, slots=True)
