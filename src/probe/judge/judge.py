@@ -118,7 +118,6 @@ class Judge:
 
     def _reset(self, log: JudgedLog) -> None:
         self._log = log
-        self._first = 1
         self._clients.begin(log.about)
         self._views = Views(log.header.run, self._retention, audited=False)
         grace_s, settings = self.catalogue.allowances.token_grace_s, log.header.settings
@@ -217,14 +216,14 @@ class Judge:
     def forget_before(self, first: int, at: float) -> None:
         """The log keeps no entry before `first`, which is of the time `at`: ask the rules, then let go of what is over.
 
+        The log is the only one of this judge.
         So the bound of the bytes of a log bounds what its judge keeps, too, beside the newest `Bounds.left`
         opportunities of each series. To be called about every 100 entries.
         """
-        if first < self._first or first == 1:
+        if first == 1:
             return
-        self._first = first
         self.settle()
-        self._views.forget_before(first + self._log.offset, all_over=True)
+        self._views.forget_before(first, all_over=True)
         subjects, looked_at = self.subjects, 0
         for _ in subjects:
             self._swept = (self._swept + 1) % len(subjects)

@@ -70,7 +70,8 @@ class LogFollower:
         self._kinds = kinds
         self._pause = pause
         self._position = after
-        self._begun = 0
+        # `begin` was called for the entries up to this one that have left the log.
+        self._begun_for = after
 
     async def serve(
         self, interval_s: float = _INTERVAL_S, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -81,15 +82,13 @@ class LogFollower:
         these, too.
         """
         task_status.started()
-        log, first, begun = self._log, self._log.first, self._begun
+        log = self._log
         while True:
-            await log.wait_beyond(self._position, first + _PIECE)
+            await log.wait_beyond(self._position, self._begun_for + _PIECE + 1)
             await self.reach(log.last)
-            gone = (log.first - first) // _PIECE
-            while self._begun - begun < gone and self._position >= log.last:
+            while log.first > self._begun_for + _PIECE and self._position >= log.last:
                 self._begin_piece()
                 await self._pause()
-            first, begun = first + gone * _PIECE, self._begun
             await trio.sleep(interval_s)
 
     async def reach(self, seq: int) -> None:
@@ -104,7 +103,7 @@ class LogFollower:
             self._take_piece()
 
     def _begin_piece(self) -> None:
-        self._begun += 1
+        self._begun_for = min(self._begun_for + _PIECE, max(self._begun_for, self._log.first - 1))
         try:
             self._begin()
         except DEFECTS:
@@ -114,6 +113,8 @@ class LogFollower:
         self._begin_piece()
         page = self._log.since(self._position, _PIECE)
         if page.gap is not None:
+            # There is nothing to let go of entries that were not taken.
+            self._begun_for += page.gap.last - page.gap.first + 1
             self._miss(page.gap.first, page.gap.last)
         entries, kinds, size = page.entries, self._kinds, 0
         if kinds is not None:
