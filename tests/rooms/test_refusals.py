@@ -205,6 +205,21 @@ async def test_a_body_behind_its_head_is_waited_for_a_second(
         assert (head["status"], json.loads(body["body"]).get("id")) == (404, id)
 
 
+async def test_a_body_that_waits_to_be_asked_for_is_not_asked_for() -> None:
+    async with house(allowed_origins=ORIGIN) as here:
+        asked = http_scope("POST", f"/r/{await unknown(here)}/mcp", {**JSON, "expect": "100-continue"})
+        sent = list[Any]()
+
+        async def receive() -> dict[str, Any]:
+            raise AssertionError
+
+        async def send(event: Any) -> None:
+            sent.append(event)
+
+        await here.app(asked, receive, send)
+        assert (sent[0]["status"], "id" in json.loads(sent[1]["body"])) == (404, False)
+
+
 async def test_a_body_that_has_no_place_is_not_read_for_its_id() -> None:
     async with house(allowed_origins=ORIGIN) as here:
         arriving, target = here.engine.services.arriving, f"/r/{await unknown(here)}/mcp"

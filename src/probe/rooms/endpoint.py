@@ -268,7 +268,8 @@ class RoomsEndpoint:
                 is_head, status = head.method == "HEAD", rejection.refusal.status
                 await respond(send, status, [*pages.HEADERS, *headers], body, to_head=is_head)
                 return
-            if is_unread and scope["path"] == "/mcp":
+            # With `Expect: 100-continue` the body is not on its way, and is not asked for (RFC 9110 section 10.1.1).
+            if is_unread and scope["path"] == "/mcp" and not head.each("expect"):
                 rejection.id = await self._id_of(scope, receive)
         await refuse_unread(scope, receive, send, foreign or rejection)
 
