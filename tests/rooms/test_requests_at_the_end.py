@@ -117,4 +117,6 @@ async def test_no_request_uses_what_its_room_has_let_go_of(
         # Of a request that stays for too long nothing is taken away.
         assert late_s > 10 or not vars(engine.observer)
     assert [request.target for request in requests if not {*request.statuses} <= {200, 404}] == []
+    # A client that reads at once is answered. The others may have gone before.
+    assert late_s > 0 or all(request.statuses for request in requests)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
