@@ -172,7 +172,7 @@ def test_who_ignored_one_comment_ignores_all() -> None:
     check(comments(log, [1, 2, 2.5]), COMMENTS, PASS, only={COMMENTS}, settings={"keep_alive_s": 1.0})
 
 
-def test_a_timer_that_begins_anew_with_each_message() -> None:
+def leaves_a_timer() -> Log:
     """A silence of 15 s ends in a comment and in the client's timer."""
     log = Log()
     client = log.http()
@@ -183,4 +183,8 @@ def test_a_timer_that_begins_anew_with_each_message() -> None:
         log.after(15)
         stream.control("comment")
         stream.close("client")
-    check(log, COMMENTS, SILENT, only={COMMENTS}, settings={"keep_alive_s": 15})
+    return log
+
+
+def test_a_timer_that_begins_anew_with_each_message() -> None:
+    check(leaves_a_timer(), COMMENTS, SILENT, only={COMMENTS}, settings={"keep_alive_s": 15})

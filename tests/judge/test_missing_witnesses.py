@@ -18,13 +18,14 @@ from .checks import FAIL, WAYS, Way, play
 from .dialogues import CALL, STATE
 from .logs import MODERN, Asked, HttpSession, Log, Pipe, judged, recorded
 from .test_http import bare
-from .test_http_answers import comments
+from .test_http_answers import comments, leaves_a_timer
 from .test_jsonrpc import twice
 from .test_listen import WANTED, subscribe
 from .test_param import EU, REGION, lists
 from .test_param import call as calls_mirrored
 from .test_polite import refused
 from .test_resume import Story as Lost
+from .test_session import uses_sessions_late
 from .test_skills import NEXT, entry, recovered
 from .test_skills import Story as Skilled
 from .test_stdio import opened, processes, words_of
@@ -246,17 +247,6 @@ def names_an_old_session_in_the_address() -> Log:
     return log
 
 
-def uses_sessions_late() -> Log:
-    log = Log()
-    client = log.http()
-    for _ in range(3):
-        windows = [client.session() for _ in range(4)]
-        log.idle(30)
-        for window in windows:
-            window.request("ping")
-    return log
-
-
 def tries_to_delete() -> Log:
     """The server refuses a DELETE, and ends the session later by itself."""
     log = Log()
@@ -341,20 +331,6 @@ def asks_another_url() -> Log:
     asked = acme.modern("server/discover", query="tools=a&client=acme")
     acme.answer(asked, {"capabilities": {"tools": {}}, "supportedVersions": []})
     acme.answer(acme.modern("prompts/list", query="tools=b&client=acme"), {"prompts": []})
-    return log
-
-
-def leaves_a_timer() -> Log:
-    """A silence of 15 s ends in a comment and in the client's timer."""
-    log = Log()
-    client = log.http()
-    for delay in (1, 2, 3, 4):
-        stream = client.stream(client.modern("tools/call", {"name": "x"}))
-        log.after(delay)
-        stream.tell("notifications/message", {"level": "info", "data": "x"})
-        log.after(15)
-        stream.control("comment")
-        stream.close("client")
     return log
 
 

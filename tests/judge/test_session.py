@@ -271,7 +271,7 @@ def test_sessions_are_opened_to_be_used(sessions: int, used: bool, every: float,
     check(opens(log, log.http(), sessions, used=used, every=every), CHURNED, verdict, only={CHURNED})
 
 
-def test_a_session_that_is_used_late_is_used() -> None:
+def uses_sessions_late() -> Log:
     log = Log()
     client = log.http()
     for _ in range(3):
@@ -279,7 +279,11 @@ def test_a_session_that_is_used_late_is_used() -> None:
         log.idle(30)
         for window in windows:
             window.request("ping")
-    check(log, CHURNED, PASS)
+    return log
+
+
+def test_a_session_that_is_used_late_is_used() -> None:
+    check(uses_sessions_late(), CHURNED, PASS)
 
 
 def test_health_checks_have_no_label_and_two_clients_are_none() -> None:
