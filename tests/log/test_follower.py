@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import trio
 from trio.testing import MockClock, assert_checkpoints
 
+from probe.core.budgets import SharedBytes
 from probe.log.event_log import Entry, EventLog
 from probe.log.events import MessageReceived, ServerState
 from probe.log.follower import LogFollower
 
 from ..support.passes import within_passes
+
+MIB = 1024 * 1024
 
 
 class Reader:
@@ -157,3 +162,47 @@ async def test_it_pauses_behind_each_piece() -> None:
     follower = LogFollower(reader.log, reader.take, lambda first, last: None, pause=pause)
     await follower.reach(reader.log.last)
     assert seen == [100, 200, 300, 400, 500, 600]
+
+
+@pytest.mark.parametrize("comes", [False, True], ids=["quiet", "one entry comes in between"])
+async def test_pieces_begin_for_entries_that_a_log_gives_up_for_another(comes: bool, autojump_clock: MockClock) -> None:
+    shared, begun = SharedBytes(MIB), list[float]()
+    logs = [EventLog(lambda: (0.0, 0.0), max_events=5_000, max_bytes=MIB, shared=shared) for _ in range(4)]
+    quiet = logs[0]
+    for _ in range(1_000):
+        quiet.append(ServerState("ready"))
+    follower = LogFollower(
+        quiet,
+        lambda entry: None,
+        lambda first, last: None,
+        begin=lambda: begun.append(trio.current_time()),
+        pause=partial(trio.sleep, 1),
+    )
+    async with trio.open_nursery() as nursery:
+        await nursery.start(follower.serve)
+        await trio.sleep(100)
+        assert len(begun) == 10
+        for busy in logs[1:] * 50:
+            busy.append(ServerState("x" * 10_000))
+        given_up = quiet.first - 1
+        assert given_up > 300
+        await trio.sleep(1.5)
+        if comes:
+            quiet.append(ServerState("ready"))
+        await trio.sleep(100)
+        assert len(begun) - 10 in (given_up // 100, given_up // 100 + comes)
+        assert begun[-1] > begun[10] + given_up // 100 - 2
+        nursery.cancel_scope.cancel()
+
+
+async def test_no_piece_begins_for_entries_that_were_missed(autojump_clock: MockClock) -> None:
+    begun = list[int]()
+    log = EventLog(lambda: (0.0, 0.0), max_events=1_000, max_bytes=MIB)
+    follower = LogFollower(log, lambda entry: None, lambda first, last: None, begin=lambda: begun.append(log.last))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(follower.serve)
+        for _ in range(50_000):
+            log.append(ServerState("ready"))
+        await trio.sleep(100)
+        assert len(begun) == 10
+        nursery.cancel_scope.cancel()
